@@ -1,0 +1,53 @@
+"""The shape of one entry of the table of torch: what a call returns and under which arguments it makes the host wait."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from hostlint.facts.kinds import FactKind
+
+
+class Returns(Enum):
+    """Where the result of a call lives."""
+
+    PYTHON = "python"  # a Python number, list, bool, shape
+    NUMPY = "numpy"  # a NumPy array
+    SAME = "same"  # a tensor where the tensor arguments live (device wins over 0-dim host)
+    FACTORY = "factory"  # a new tensor on `device=`, on the host without it
+    LIKE = "like"  # a new tensor on `device=`, else where the receiver or first argument lives
+    MOVE = "move"  # Tensor.to and type: the target is parsed from the arguments
+    HOST = "host"  # a host tensor (cpu())
+    DEVICE = "device"  # a device tensor (cuda())
+    SEQUENCE = "sequence"  # a tuple or list of tensors that live where the arguments do (split, unbind, topk)
+    NONE = "none"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """One form of a call that makes the host wait or upload.
+
+    `when` is a conjunction of conditions on the arguments (see `hostlint.torch_ops.__doc__`); `evidence` is the expression that was
+    measured, or the reason in words where `measured` is false.
+    """
+
+    kind: FactKind
+    when: tuple[str, ...]
+    evidence: str
+    measured: bool
+    torch: str  # version it was measured with, or a range it is believed for
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """One function of torch, or one method of Tensor (the receiver is parameter `self`)."""
+
+    name: str
+    params: tuple[str, ...]  # positional order, so that `op(a, b)` and `op(x=a, y=b)` mean the same; "*size" takes the rest
+    returns: Returns
+    rank0: bool | None  # the result is 0-dim: always, never, or not known from the name
+    boolean: bool | None
+    integer: bool | None
+    waits: tuple[Wait, ...]
+    # The result is 0-dim where none of these arguments is given (sum, mean, any ...: "dim"); empty: `rank0` alone decides.
+    rank0_without: tuple[str, ...] = ()

@@ -1,0 +1,1 @@
+"""Where values live: the lattice and the evaluator of value graphs."""

@@ -1,0 +1,39 @@
+"""The value lattice: where a value lives, what is known of its rank and type, and why."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from hostlint.model import Confidence
+
+
+class Place(Enum):
+    PYTHON = "Python object"  # numbers, strings, lists, None, dtypes, modules: never waits for the device
+    NUMPY = "NumPy array"
+    HOST = "host tensor"
+    DEVICE = "device tensor"
+    TENSOR = "tensor of unknown place"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One abstract value. None in a flag means "not known"."""
+
+    place: Place
+    why: str = ""
+    confidence: Confidence = Confidence.CERTAIN
+    rank0: bool | None = None
+    boolean: bool | None = None
+    integer: bool | None = None
+    pinned: bool = False
+    fresh: bool = False  # built in this function from host data (a constructor or NumPy), not received
+    detail: object = None  # what kind of Python object: see hostlint.values.detail
+
+    @property
+    def is_device(self) -> bool:
+        return self.place is Place.DEVICE
+
+    @property
+    def is_host(self) -> bool:
+        return self.place in (Place.PYTHON, Place.NUMPY, Place.HOST)
