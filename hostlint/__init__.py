@@ -1,0 +1,1 @@
+"""hostlint: a linter for GPU host overhead in PyTorch code. Importing it never imports torch."""
