@@ -1,0 +1,143 @@
+"""The state of lowering one function: its graph so far, the environment of local names, and the region it is in."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from hostlint.facts.graph import Node, Op, Site, SiteKind
+from hostlint.facts.positions import Positions
+from hostlint.facts.schema import Call, Param, Region, RegionKind
+
+Environment = dict[str, int]
+
+
+@dataclass(slots=True)
+class ClassBuilder:
+    index: int
+    name: str
+    qualname: str
+    line: int
+    bases: tuple[str, ...]
+    attributes: list[tuple[str, int, int, str]] = field(default_factory=list)
+    annotations: list[tuple[str, str]] = field(default_factory=list)
+    methods: list[tuple[str, int]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class FileBuilder:
+    """What the functions of one file share."""
+
+    module: str
+    path: str
+    is_package: bool
+    positions: Positions
+    interesting: frozenset[str]
+    hints: dict[int, tuple[tuple[str, int], ...]]  # line -> (name, Refinement): `# hostlint: device(x)` and its kin
+    header_flags: dict[int, int]  # line -> FunctionFlag bits: `# hostlint: hot` and `cold`
+    functions: list[FunctionBuilder] = field(default_factory=list)
+    classes: list[ClassBuilder] = field(default_factory=list)
+    stars: list[str] = field(default_factory=list)
+    pending: list[tuple[FunctionBuilder, ast.arguments, list[ast.stmt]]] = field(default_factory=list)  # bodies to lower
+    aliases: dict[str, str] = field(default_factory=dict)  # imported name -> last part of what it stands for, where they differ
+
+
+@dataclass(slots=True)
+class FunctionBuilder:
+    file: FileBuilder
+    index: int
+    name: str
+    qualname: str
+    line: int
+    end_line: int
+    owner: int
+    parent: int
+    parent_region: int
+    flags: int = 0
+    decorators: tuple[str, ...] = ()
+    params: tuple[Param, ...] = ()
+    returns_text: str = ""
+    self_name: str = ""
+    inside: int = -1  # the class whose body is being lowered
+    nodes: list[Node] = field(default_factory=list)
+    env: Environment | None = field(default_factory=dict)  # None: this point is never reached
+    regions: list[Region] = field(default_factory=list)
+    region: int = 0
+    calls: list[Call] = field(default_factory=list)
+    assigns: dict[tuple[str, str], None] = field(default_factory=dict)
+    imports: list[tuple[str, str]] = field(default_factory=list)
+    reads: dict[str, None] = field(default_factory=dict)
+    returns: list[int] = field(default_factory=list)
+    yields: list[int] = field(default_factory=list)
+    sites: list[Site] = field(default_factory=list)
+    bindings: dict[str, list[int]] = field(default_factory=dict)
+    refinements: list[tuple[str, int]] = field(default_factory=list)
+    marks: list[tuple[int, int]] = field(default_factory=list)  # node -> Refinement that holds wherever the node is used
+    outer_names: set[str] = field(default_factory=set)  # declared global or nonlocal
+    statement: tuple[int, int] = (0, 0)
+    loop_exits: list[list[Environment]] = field(default_factory=list)  # environments at `break`, a list per open loop
+    loop_repeats: list[list[Environment]] = field(default_factory=list)  # environments at `continue`
+    default_devices: list[int] = field(default_factory=list)  # open `with torch.device(…)` blocks
+
+    def __post_init__(self) -> None:
+        self.regions.append(Region(RegionKind.BODY, 0, self.line, "", ()))
+
+    def add(self, op: Op, line: int, *operands: object) -> int:
+        self.nodes.append((int(op), line, *operands))
+        return len(self.nodes) - 1
+
+    def unknown(self, line: int = 0) -> int:
+        return self.add(Op.UNKNOWN, line)
+
+    def bind(self, name: str, node: int) -> None:
+        """A local name (or `self.attribute`) now stands for the node."""
+        if self.env is None:
+            self.env = {}
+        self.env[name] = node
+        self.bindings.setdefault(name, []).append(node)
+
+    def forget_attributes(self, name: str) -> None:
+        """After `name` was bound anew, what was known of `name.attribute` no longer holds."""
+        if self.env:
+            prefix = name + "."
+            for key in [key for key in self.env if key.startswith(prefix)]:
+                del self.env[key]
+
+    def open_region(self, kind: RegionKind, line: int, text: str = "", targets: Sequence[str] = ()) -> int:
+        """Enter a region; returns the one to go back to."""
+        before = self.region
+        self.regions.append(Region(int(kind), before, line, text, tuple(targets)))  # type: ignore[arg-type]
+        self.region = len(self.regions) - 1
+        return before
+
+    def site(self, kind: SiteKind, node: int, expression: ast.expr, detail: str = "", subject: ast.expr | None = None) -> None:
+        """Remember a place where the node may make the host wait; dead code has none."""
+        if self.env is None:
+            return
+        positions = self.file.positions
+        span = positions.span(expression)
+        words = positions.source(subject or expression)
+        self.sites.append(Site(int(kind), node, detail, self.region, *span, *self.statement, words))
+
+    def join(self, line: int, environments: Sequence[Environment | None]) -> Environment | None:
+        """The environment after several paths met: names that differ become PHI nodes."""
+        live = [env for env in environments if env is not None]
+        if len(live) < 2:
+            return live[0] if live else None
+        first, rest = live[0], live[1:]
+        merged: Environment = {}
+        for name, node in first.items():
+            others = [env.get(name, -1) for env in rest]
+            if all(other == node for other in others):
+                merged[name] = node
+            elif "." not in name or -1 not in others:
+                merged[name] = self._phi(line, [node, *others])
+        for env in rest:
+            for name, node in env.items():
+                if name not in merged and name not in first and "." not in name:
+                    merged[name] = node
+        return merged
+
+    def _phi(self, line: int, nodes: Sequence[int]) -> int:
+        distinct = tuple(dict.fromkeys(node for node in nodes if node >= 0))
+        return distinct[0] if len(distinct) == 1 else self.add(Op.PHI, line, distinct)

@@ -1,0 +1,93 @@
+"""Lowering calls: the CALL node, its entry in the outline, and what the call does to the names it is made on."""
+from __future__ import annotations
+
+import ast
+
+from hostlint.facts.builder import FunctionBuilder
+from hostlint.facts.chains import chain
+from hostlint.facts.dispatch import lower, lowers
+from hostlint.facts.graph import Op, Refinement, SiteKind
+from hostlint.facts.schema import Call
+
+FACTORIES = frozenset(
+    "zeros ones empty full arange linspace logspace eye rand randn randint randperm tensor as_tensor scalar_tensor tril_indices triu_indices".split()
+)
+APPENDERS = frozenset({"append", "add", "appendleft"})
+EXTENDERS = frozenset({"extend", "update"})
+LAZY_LOGGERS = frozenset({"debug", "info", "warning", "error", "exception", "critical", "log", "warn"})
+
+
+@lowers(ast.Call)
+def _call(b: FunctionBuilder, node: ast.Call) -> int:
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id if isinstance(node.func, ast.Name) else ""
+    if name == "super" and isinstance(node.func, ast.Name):
+        return b.add(Op.SUPER, node.lineno)
+    text = chain(node.func)
+    callee = lower(b, node.func)
+    starred, arguments, keywords = _arguments(b, node)
+    if b.default_devices and name in FACTORIES and text.startswith("torch.") and all(key != "device" for key, _ in keywords):
+        keywords.append(("device", b.default_devices[-1]))
+    result = b.add(Op.CALL, node.lineno, callee, tuple(arguments), tuple(keywords), starred)
+    if b.env is not None:
+        b.calls.append(Call(text, node.lineno, b.region, result, *_passed(b, node, arguments)))
+        if name in b.file.interesting or b.file.aliases.get(name, "") in b.file.interesting or name in LAZY_LOGGERS:
+            b.site(SiteKind.CALL, result, node, text, _subject(node))
+    _mutate(b, node, name, arguments)
+    return result
+
+
+def _arguments(b: FunctionBuilder, node: ast.Call) -> tuple[bool, list[int], list[tuple[str, int]]]:
+    starred, arguments, keywords = False, [], []
+    for argument in node.args:
+        starred = starred or isinstance(argument, ast.Starred)
+        arguments.append(lower(b, argument))
+    for keyword in node.keywords:
+        value = lower(b, keyword.value)
+        if keyword.arg is None:
+            starred = True
+        else:
+            keywords.append((keyword.arg, value))
+    return starred, arguments, keywords
+
+
+def _subject(node: ast.Call) -> ast.expr:
+    """What is read: the receiver of a method, else the first argument."""
+    if isinstance(node.func, ast.Attribute) and not node.args:
+        return node.func.value
+    if node.args:
+        return node.args[0]
+    return node.keywords[0].value if node.keywords else node.func
+
+
+def _passed(b: FunctionBuilder, node: ast.Call, arguments: list[int]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The functions and string literals among the arguments."""
+    functions: list[str] = []
+    strings: list[str] = []
+    pairs = list(zip(node.args, arguments, strict=True))
+    for expression in [*(e for e, _ in pairs), *(k.value for k in node.keywords)]:
+        if isinstance(expression, (ast.Name, ast.Attribute)):
+            functions.append(chain(expression))
+        elif isinstance(expression, ast.Constant) and isinstance(expression.value, str) and len(expression.value) < 64:
+            strings.append(expression.value)
+        elif isinstance(expression, ast.Call) and chain(expression.func).endswith("partial") and expression.args:
+            functions.append(chain(expression.args[0]))
+    functions.extend(f"<lambda:{b.nodes[value][2]}>" for e, value in pairs if isinstance(e, ast.Lambda))
+    return tuple(functions), tuple(strings)
+
+
+def _mutate(b: FunctionBuilder, node: ast.Call, name: str, arguments: list[int]) -> None:
+    """`rows.append(x)` makes `rows` a list that may hold x; `loss.backward()` says that loss is a tensor with a graph."""
+    if not isinstance(node.func, ast.Attribute) or b.env is None:
+        return
+    receiver = chain(node.func.value)
+    if receiver not in b.env:
+        return
+    before = b.env[receiver]
+    if name == "backward":
+        b.marks.append((before, int(Refinement.GRADIENT)))
+    elif arguments and name in APPENDERS:
+        b.bind(receiver, b.add(Op.APPEND, node.lineno, before, arguments[0]))
+    elif len(arguments) > 1 and name == "insert":
+        b.bind(receiver, b.add(Op.APPEND, node.lineno, before, arguments[1]))
+    elif arguments and name in EXTENDERS:
+        b.bind(receiver, b.add(Op.APPEND, node.lineno, before, b.add(Op.ITER, node.lineno, arguments[0])))

@@ -1,0 +1,207 @@
+"""What an `if` says about how often its branches run: caches, every-n tests, debug switches, first iterations, evaluation, export."""
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from hostlint.facts.chains import chain
+from hostlint.facts.schema import RegionKind
+
+DEBUG_WORDS = re.compile(
+    r"debug|verbose|isenabledfor|profil|log_?level|dump|trace_|benchmark|wall_clock|sanity|print_(stats|timing)|detect_anomaly|enable_timing|"
+    r"return_trajector|save_(intermediate|trajectory)|record_metrics|env.*check|check_numerics|collect_stats|nan_check|check_nan",
+    re.IGNORECASE,
+)
+ONCE_WORDS = re.compile(r"warm_?up|first_(step|iter|batch|call|run|time|forward|pass)|is_first|initiali[sz]ed|is_init$|is_last|last_(step|iter)|_built$|_ready$|needs_init", re.IGNORECASE)
+EVERY_WORDS = re.compile(r"should_(log|save|eval|print|record|sync_log)|log_(interval|every|steps|freq)|logging_steps|is_log|report_every|time_to_log|do_log", re.IGNORECASE)
+EVALUATION_WORDS = re.compile(r"^(is_|do_|in_|run_)?(eval|evaluate|evaluation|validation|validate|val|is_val|testing)(_mode|_only|_step)?$", re.IGNORECASE)
+EXPORT_WORDS = frozenset({"is_in_onnx_export", "is_tracing", "is_scripting", "is_exporting", "is_torchdynamo_exporting", "is_dynamo_exporting"})
+CACHE_WORDS = re.compile(r"cache|memo(?!ry)|_cached|already|seen_|registry|buffers?_by", re.IGNORECASE)
+COUNTER_WORDS = re.compile(r"step|iter|idx|index|epoch|batch|count|^i$|^j$|^k$|^n$", re.IGNORECASE)
+SMALL_MODULUS = 8
+
+
+class Guard(NamedTuple):
+    then: RegionKind | None
+    other: RegionKind | None  # for the else branch and, where the branch ends in a return, for what follows
+    text: str
+
+
+NOTHING = Guard(None, None, "")
+
+
+def classify(node: ast.If, rest: Sequence[ast.stmt], parameters: frozenset[str]) -> Guard:
+    """The guard that the test is; `rest` follows the `if` in its block."""
+    test, negated = _unwrap(node.test)
+    sense = _memo(test, negated, node, rest)
+    if sense:
+        return _guard(RegionKind.MEMO, sense, "only while the cache is empty")
+    for kind, sense, text in _kinds(test, parameters):
+        if sense:
+            return _guard(kind, -sense if negated else sense, text)
+    if node.body and isinstance(node.body[-1], ast.Raise):
+        return Guard(RegionKind.RAISE, None, "before a raise")
+    return NOTHING
+
+
+def _guard(kind: RegionKind, sense: int, text: str) -> Guard:
+    return Guard(kind, None, text) if sense > 0 else Guard(None, kind, text)
+
+
+def _unwrap(test: ast.expr) -> tuple[ast.expr, bool]:
+    negated = False
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test, negated = test.operand, not negated
+    return test, negated
+
+
+def _kinds(test: ast.expr, parameters: frozenset[str]) -> Iterator[tuple[RegionKind, int, str]]:
+    """The guards that a test may be, with 1 where its true branch is the guarded one, -1 where the false one is, 0 for neither."""
+    words = list(identifiers(test))
+    yield RegionKind.EXPORT, int(any(word in EXPORT_WORDS for word in words)), "while exporting"
+    yield RegionKind.DEBUG, int(_is_switch(test)), "behind a debug switch"
+    period = _every_n(test) or int(any(EVERY_WORDS.search(word) for word in words))
+    yield RegionKind.EVERY_N, period, "every n-th step"
+    yield RegionKind.ONCE, _once(test, words), "in one iteration only"
+    evaluating = -1 if isinstance(test, ast.Attribute) and test.attr == "training" else 0
+    yield RegionKind.EVALUATION, evaluating or int(any(EVALUATION_WORDS.search(word) for word in words)), "while evaluating"
+    name = _none_test(test)
+    left_out = (1 if _is_none(test) else -1) if name is not None and name in parameters else 0
+    yield RegionKind.FALLBACK, left_out, f"only where {name} is left out"
+
+
+def identifiers(test: ast.expr) -> Iterator[str]:
+    for part in ast.walk(test):
+        if isinstance(part, ast.Name):
+            yield part.id
+        elif isinstance(part, ast.Attribute):
+            yield part.attr
+
+
+def _is_switch(test: ast.expr) -> bool:
+    if isinstance(test, ast.BoolOp):
+        return isinstance(test.op, ast.And) and any(_is_switch(part) for part in test.values)
+    if isinstance(test, ast.Call):
+        named = any(isinstance(a, ast.Constant) and isinstance(a.value, str) and DEBUG_WORDS.search(a.value) for a in test.args)
+        return named or bool(DEBUG_WORDS.search(chain(test.func).rsplit(".", 1)[-1]))
+    if isinstance(test, ast.Compare):
+        return _is_switch(test.left) and not isinstance(test.ops[0], (ast.Is, ast.IsNot))
+    return isinstance(test, (ast.Name, ast.Attribute)) and bool(DEBUG_WORDS.search(chain(test).rsplit(".", 1)[-1]))
+
+
+def _every_n(test: ast.expr) -> int:
+    """1 where the test holds every n-th time, -1 where it fails every n-th time, else 0."""
+    if isinstance(test, ast.BoolOp):
+        senses = [_every_n(part) for part in test.values]
+        return next((sense for sense in senses if sense), 0)
+    if isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod) and _is_period(test.right):
+        return -1
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
+        return 0
+    left = test.left
+    if isinstance(left, ast.BinOp) and isinstance(left.op, ast.Mod) and _is_period(left.right):
+        return -1 if isinstance(test.ops[0], ast.NotEq) else 1
+    return 0
+
+
+def _is_period(node: ast.expr) -> bool:
+    return not (isinstance(node, ast.Constant) and isinstance(node.value, int) and node.value < SMALL_MODULUS)
+
+
+def _once(test: ast.expr, words: Sequence[str]) -> int:
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
+        return 0
+    if isinstance(test, ast.BoolOp):
+        return next((sense for part in test.values if (sense := _once(part, list(identifiers(part))))), 0)
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.Eq, ast.NotEq)):
+        left, right = test.left, test.comparators[0]
+        if isinstance(left, (ast.Name, ast.Attribute)) and COUNTER_WORDS.search(chain(left).rsplit(".", 1)[-1]) and _is_edge(right):
+            return 1 if isinstance(test.ops[0], ast.Eq) else -1
+    if isinstance(test, (ast.Name, ast.Attribute)) and any(ONCE_WORDS.search(word) for word in words):
+        return -1 if re.search(r"initiali[sz]ed|is_init$|_built$|_ready$", words[0] if isinstance(test, ast.Name) else test.attr) else 1
+    if isinstance(test, ast.Compare) and any(re.search(r"warm_?up", word, re.IGNORECASE) for word in words):
+        return 1 if isinstance(test.ops[0], (ast.Lt, ast.LtE)) else -1
+    return 0
+
+
+def _is_edge(node: ast.expr) -> bool:
+    """0, or something minus 1: the first or the last index."""
+    if isinstance(node, ast.Constant):
+        return node.value == 0
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and isinstance(node.right, ast.Constant) and node.right.value == 1
+
+
+def _none_test(test: ast.expr) -> str | None:
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.Is, ast.IsNot)):
+        right = test.comparators[0]
+        if isinstance(right, ast.Constant) and right.value is None:
+            return chain(test.left)
+    return None
+
+
+def _is_none(test: ast.expr) -> bool:
+    return isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is)
+
+
+def _memo(test: ast.expr, negated: bool, node: ast.If, rest: Sequence[ast.stmt]) -> int:
+    """1 where the true branch fills a kept value that the test did not find, -1 where the false branch (or the rest) does, else 0."""
+    if isinstance(test, ast.BoolOp):
+        flipped = ((part, negated is not inner) for part, inner in map(_unwrap, test.values))
+        return next((sense for part, minus in flipped if (sense := _memo(part, minus, node, rest))), 0)
+    kept, present = _asks_for(test)
+    if kept is None:
+        return 0
+    if present is negated:  # the true branch runs where the kept value is missing
+        return int(_stores(node.body, kept))
+    returns_it = bool(node.body) and isinstance(node.body[-1], ast.Return) and _mentions(node.body[-1], kept)
+    if _ends(node.body) and (returns_it or CACHE_WORDS.search(kept) or _stores(rest, kept)):
+        return -1
+    return -int(_stores(node.orelse, kept))
+
+
+def _asks_for(test: ast.expr) -> tuple[str | None, bool]:
+    """The kept thing that a test asks about, and whether the test holds when it is there."""
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        op, left, right = test.ops[0], test.left, test.comparators[0]
+        if isinstance(op, (ast.Is, ast.IsNot)) and isinstance(right, ast.Constant) and right.value is None:
+            return chain(left).removesuffix("[]").removesuffix(".get()"), isinstance(op, ast.IsNot)
+        if isinstance(op, (ast.In, ast.NotIn)):
+            return chain(right).removesuffix(".keys()"), isinstance(op, ast.In)
+        kept = next((text for part in ast.walk(test) if isinstance(part, ast.Attribute) and (text := chain(part)).startswith("self.")), None)
+        return (_first_attribute(kept), isinstance(op, (ast.Eq, ast.GtE, ast.LtE))) if kept else (None, False)
+    if isinstance(test, ast.Call) and chain(test.func) == "hasattr" and len(test.args) == 2 and isinstance(test.args[1], ast.Constant):
+        return f"{chain(test.args[0])}.{test.args[1].value}", True
+    if isinstance(test, (ast.Name, ast.Attribute)):
+        return chain(test), True
+    return None, False
+
+
+def _first_attribute(text: str) -> str:
+    return ".".join(text.split(".")[:2])
+
+
+def _stores(statements: Sequence[ast.stmt], kept: str) -> bool:
+    return any(_is_stored(part, kept) for statement in statements for part in ast.walk(statement))
+
+
+def _is_stored(part: ast.AST, kept: str) -> bool:
+    if isinstance(part, (ast.Attribute, ast.Subscript)) and isinstance(part.ctx, ast.Store):
+        return chain(part).removesuffix("[]") == kept
+    if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
+        if part.func.attr in {"setdefault", "register_buffer"}:
+            return chain(part.func.value) == kept or any(
+                isinstance(a, ast.Constant) and isinstance(a.value, str) and kept == f"self.{a.value}" for a in part.args
+            )
+        attribute = kept.rsplit(".", 1)[-1].strip("_")
+        return kept.startswith("self.") and chain(part.func).startswith("self.") and bool(attribute) and attribute in part.func.attr
+    return False
+
+
+def _mentions(statement: ast.stmt, kept: str) -> bool:
+    return any(isinstance(part, ast.expr) and chain(part) == kept for part in ast.walk(statement))
+
+
+def _ends(body: Sequence[ast.stmt]) -> bool:
+    return bool(body) and isinstance(body[-1], (ast.Return, ast.Continue, ast.Raise, ast.Break))

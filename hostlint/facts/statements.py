@@ -1,0 +1,317 @@
+"""Lowering statements: assignments, branches that are joined, loops to a fixed point, `with`, `try` and `match`."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from hostlint.facts.bindings import assign_target, names_of, read_name, store_attribute, store_item
+from hostlint.facts.builder import Environment, FunctionBuilder
+from hostlint.facts.chains import bound_chains, chain, element_chains, iterated_chain
+from hostlint.facts.dispatch import lower
+from hostlint.facts.expressions import OPERATORS, lower_test
+from hostlint.facts.functions import declare_class, declare_function
+from hostlint.facts.graph import Op, Refinement
+from hostlint.facts.guards import NOTHING, Guard, classify
+from hostlint.facts.imports import import_names
+from hostlint.facts.refinements import refine
+from hostlint.facts.schema import RegionKind
+
+Lowering = Callable[[FunctionBuilder, Any], None]
+HINTS = {"device": Refinement.DEVICE, "host": Refinement.HOST, "constant": Refinement.CONSTANT}
+
+
+def lower_block(b: FunctionBuilder, body: Sequence[ast.stmt]) -> None:
+    region = b.region
+    for position, statement in enumerate(body):
+        outer = b.statement
+        b.statement = (statement.lineno, _last_line(statement))
+        if isinstance(statement, ast.If):
+            _if(b, statement, body[position + 1 :])
+        else:
+            lowering = _LOWERINGS.get(type(statement))
+            if lowering is not None:
+                lowering(b, statement)
+        b.statement = outer
+    b.region = region
+
+
+def _last_line(statement: ast.stmt) -> int:
+    """The end of a simple statement, or of a compound one's header."""
+    body = getattr(statement, "body", None) or getattr(statement, "cases", None)
+    if body:
+        first = body[0]
+        line = first.lineno if isinstance(first, ast.stmt) else first.pattern.lineno
+        return max(statement.lineno, line - 1)
+    return statement.end_lineno or statement.lineno
+
+
+def _assign(b: FunctionBuilder, node: ast.Assign) -> None:
+    value = lower(b, node.value)
+    for target in node.targets:
+        _bind(b, target, value, node.value)
+
+
+def _bind(b: FunctionBuilder, target: ast.expr, value: int, source: ast.expr | None, annotation: str = "") -> None:
+    if isinstance(target, ast.Attribute):
+        store_attribute(b, target, value, source, annotation)
+    elif isinstance(target, ast.Tuple) and isinstance(source, ast.Tuple) and len(target.elts) == len(source.elts):
+        elements = b.nodes[value][3]
+        assert isinstance(elements, tuple)
+        for part, piece, text in zip(target.elts, elements, source.elts, strict=True):
+            _bind(b, part, piece, text)
+    else:
+        if isinstance(target, ast.Name) and source is not None:
+            b.assigns.update(dict.fromkeys((target.id, text) for text in bound_chains(source)))
+        hints = [what for name, what in b.file.hints.get(target.lineno, ()) if isinstance(target, ast.Name) and name == target.id]
+        for what in hints:
+            value = b.add(Op.REFINE, target.lineno, value, what)
+        assign_target(b, target, value)
+
+
+def _annotated(b: FunctionBuilder, node: ast.AnnAssign) -> None:
+    annotation = b.file.positions.source(node.annotation, limit=200)
+    if node.value is not None:
+        _bind(b, node.target, lower(b, node.value), node.value, annotation if isinstance(node.target, ast.Attribute) else "")
+    elif isinstance(node.target, ast.Attribute):
+        store_attribute(b, node.target, b.unknown(node.lineno), None, annotation)
+    if isinstance(node.target, ast.Name):
+        b.assigns[(node.target.id, f":{annotation}")] = None
+
+
+def _augmented(b: FunctionBuilder, node: ast.AugAssign) -> None:
+    operand = lower(b, node.value)
+    operator = OPERATORS[type(node.op)]
+    if isinstance(node.target, ast.Subscript):
+        store_item(b, node.target, operand, augmented=True)
+        return
+    if isinstance(node.target, ast.Name):
+        before = read_name(b, node.target.id, node.lineno)
+        if operator == "+" and isinstance(node.value, (ast.List, ast.Tuple, ast.ListComp)):
+            assign_target(b, node.target, b.add(Op.APPEND, node.lineno, before, b.add(Op.ITER, node.lineno, operand)))
+        else:
+            assign_target(b, node.target, b.add(Op.BINOP, node.lineno, operator, before, operand))
+    elif isinstance(node.target, ast.Attribute):
+        before = b.add(Op.ATTR, node.lineno, lower(b, node.target.value), node.target.attr)
+        store_attribute(b, node.target, b.add(Op.BINOP, node.lineno, operator, before, operand), None)
+
+
+def _expression(b: FunctionBuilder, node: ast.Expr) -> None:
+    if not isinstance(node.value, ast.Constant):
+        lower(b, node.value)
+
+
+def _return(b: FunctionBuilder, node: ast.Return) -> None:
+    if node.value is not None:
+        value = lower(b, node.value)
+        if b.env is not None:
+            b.returns.append(value)
+    b.env = None
+
+
+def _raise(b: FunctionBuilder, node: ast.Raise) -> None:
+    before = b.open_region(RegionKind.RAISE, node.lineno, "in a raise")
+    for part in (node.exc, node.cause):
+        if part is not None:
+            lower(b, part)
+    b.region, b.env = before, None
+
+
+def _assert(b: FunctionBuilder, node: ast.Assert) -> None:
+    lower_test(b, node.test, "assert")
+    if node.msg is not None:
+        before = b.open_region(RegionKind.RAISE, node.lineno, "in an assert's message")
+        lower(b, node.msg)
+        b.region = before
+    refine(b, node.test, True)
+
+
+def _delete(b: FunctionBuilder, node: ast.Delete) -> None:
+    for target in node.targets:
+        if isinstance(target, ast.Name) and b.env is not None:
+            b.env.pop(target.id, None)
+            b.forget_attributes(target.id)
+
+
+def _if(b: FunctionBuilder, node: ast.If, rest: Sequence[ast.stmt]) -> None:
+    lower_test(b, node.test, "if")
+    parameters = frozenset(param.name for param in b.params)
+    guard = classify(node, rest, parameters) if b.env is not None else NOTHING
+    before = dict(b.env) if b.env is not None else None
+    refine(b, node.test, True)
+    _arm(b, node.body, guard.then, guard.text)
+    after_body = b.env
+    b.env = before
+    refine(b, node.test, False)
+    _arm(b, node.orelse, guard.other, guard.text)
+    after_other = b.env
+    b.env = b.join(node.lineno, [after_body, after_other])
+    _guard_rest(b, node, guard, after_body, after_other)
+
+
+def _arm(b: FunctionBuilder, body: Sequence[ast.stmt], kind: RegionKind | None, text: str) -> None:
+    before = b.region
+    if kind is not None and body:
+        b.open_region(kind, body[0].lineno, text)
+    lower_block(b, body)
+    b.region = before
+
+
+def _guard_rest(b: FunctionBuilder, node: ast.If, guard: Guard, body: Environment | None, other: Environment | None) -> None:
+    """Where one branch left the block, what follows runs only under the other's guard."""
+    kind = guard.other if body is None else guard.then if other is None and node.orelse else None
+    if kind is not None and kind is not RegionKind.RAISE and b.env is not None:
+        b.open_region(kind, node.lineno, guard.text)
+
+
+def bound_names(body: Sequence[ast.stmt]) -> Iterator[str]:
+    """Every name (and `self.attribute`) that a loop's body may bind, for the PHI nodes at its head."""
+    for statement in body:
+        for part in ast.walk(statement):
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+                yield part.id
+            elif isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store):
+                yield chain(part)
+            elif isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Store) and isinstance(part.value, ast.Name):
+                yield part.value.id
+            elif isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in {"append", "extend", "insert", "add"}:
+                yield chain(part.func.value)
+
+
+def _loop(b: FunctionBuilder, node: ast.For | ast.AsyncFor | ast.While, head: Callable[[], None]) -> None:
+    """A loop: names that the body binds are PHI nodes at the head, closed over what the body and its `continue`s leave."""
+    entry = dict(b.env) if b.env is not None else None
+    phis: Environment = {}
+    if b.env is not None:
+        for name in dict.fromkeys(bound_names([node])):
+            if name in b.env:
+                phis[name] = b.add(Op.PHI, node.lineno, (b.env[name],))
+                b.env[name] = phis[name]
+    at_head = dict(b.env) if b.env is not None else None
+    b.loop_exits.append([])
+    b.loop_repeats.append([])
+    head()
+    lower_block(b, node.body)
+    ends = [b.env, *b.loop_repeats.pop()]
+    for name, phi in phis.items():
+        operands = [b.nodes[phi][2][0], *(env[name] for env in ends if env is not None and name in env)]  # type: ignore[index]
+        b.nodes[phi] = (int(Op.PHI), node.lineno, tuple(dict.fromkeys(o for o in operands if o != phi)))
+    exits = b.loop_exits.pop()
+    b.env = b.join(node.lineno, [at_head, *ends]) if entry is not None else None
+    lower_block(b, node.orelse)
+    b.env = b.join(node.lineno, [b.env, *exits])
+
+
+def _for(b: FunctionBuilder, node: ast.For | ast.AsyncFor) -> None:
+    iterated = lower(b, node.iter)
+    pairs = element_chains(node.target, node.iter)
+    b.assigns.update(dict.fromkeys(pairs))
+    region = b.open_region(RegionKind.LOOP, node.lineno, iterated_chain(node.iter), names_of(node.target))
+
+    def head() -> None:
+        assign_target(b, node.target, b.add(Op.ITER, node.lineno, iterated))
+
+    _loop(b, node, head)
+    b.region = region
+
+
+def _while(b: FunctionBuilder, node: ast.While) -> None:
+    region = b.open_region(RegionKind.LOOP, node.lineno, "while", ())
+
+    def head() -> None:
+        lower_test(b, node.test, "while")
+        refine(b, node.test, True)
+
+    _loop(b, node, head)
+    b.region = region
+
+
+def _break(b: FunctionBuilder, _: ast.Break) -> None:
+    if b.env is not None and b.loop_exits:
+        b.loop_exits[-1].append(b.env)
+    b.env = None
+
+
+def _continue(b: FunctionBuilder, _: ast.Continue) -> None:
+    if b.env is not None and b.loop_repeats:
+        b.loop_repeats[-1].append(b.env)
+    b.env = None
+
+
+def _with(b: FunctionBuilder, node: ast.With | ast.AsyncWith) -> None:
+    opened = 0
+    for item in node.items:
+        value = lower(b, item.context_expr)
+        if isinstance(item.context_expr, ast.Call) and chain(item.context_expr.func) == "torch.device":
+            b.default_devices.append(value)
+            opened += 1
+        if item.optional_vars is not None:
+            _bind(b, item.optional_vars, b.add(Op.ENTER, node.lineno, value), item.context_expr)
+    lower_block(b, node.body)
+    del b.default_devices[len(b.default_devices) - opened :]
+
+
+def _try(b: FunctionBuilder, node: ast.Try) -> None:
+    before = dict(b.env) if b.env is not None else None
+    lower_block(b, node.body)
+    lower_block(b, node.orelse)
+    after = b.env
+    outcomes = [after]
+    for handler in node.handlers:
+        b.env = b.join(handler.lineno, [before, after])
+        region = b.open_region(RegionKind.EXCEPT, handler.lineno, "in an except branch")
+        if handler.name and b.env is not None:
+            b.bind(handler.name, b.add(Op.CONST, handler.lineno, "exception", None))
+        lower_block(b, handler.body)
+        b.region = region
+        outcomes.append(b.env)
+    b.env = b.join(node.lineno, outcomes)
+    lower_block(b, node.finalbody)
+
+
+def _match(b: FunctionBuilder, node: ast.Match) -> None:
+    subject = lower(b, node.subject)
+    before = dict(b.env) if b.env is not None else None
+    outcomes = [before]
+    for case in node.cases:
+        b.env = dict(before) if before is not None else None
+        for part in ast.walk(case.pattern):
+            name = getattr(part, "name", None) or getattr(part, "rest", None)
+            if isinstance(name, str):
+                b.bind(name, subject if part is case.pattern else b.unknown(case.pattern.lineno))
+        if case.guard is not None:
+            lower_test(b, case.guard, "if")
+        lower_block(b, case.body)
+        outcomes.append(b.env)
+    b.env = b.join(node.lineno, outcomes)
+
+
+def _function(b: FunctionBuilder, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    index = declare_function(b, node)
+    b.bind(node.name, b.add(Op.FUNCTION, node.lineno, index))
+
+
+def _class(b: FunctionBuilder, node: ast.ClassDef) -> None:
+    index = declare_class(b, node)
+    b.bind(node.name, b.add(Op.CLASS, node.lineno, index))
+
+
+def _import(b: FunctionBuilder, node: ast.Import | ast.ImportFrom) -> None:
+    for name, target in import_names(b.file, node):
+        b.imports.append((name, target))
+        b.bind(name, b.add(Op.IMPORT, node.lineno, target))
+
+
+def _scope(b: FunctionBuilder, node: ast.Global | ast.Nonlocal) -> None:
+    b.outer_names.update(node.names)
+
+
+_LOWERINGS: dict[type[ast.stmt], Lowering] = {
+    ast.Assign: _assign, ast.AnnAssign: _annotated, ast.AugAssign: _augmented, ast.Expr: _expression, ast.Return: _return,
+    ast.Raise: _raise, ast.Assert: _assert, ast.Delete: _delete, ast.For: _for, ast.AsyncFor: _for, ast.While: _while,
+    ast.Break: _break, ast.Continue: _continue, ast.With: _with, ast.AsyncWith: _with, ast.Try: _try, ast.Match: _match,
+    ast.FunctionDef: _function, ast.AsyncFunctionDef: _function, ast.ClassDef: _class, ast.Import: _import,
+    ast.ImportFrom: _import, ast.Global: _scope, ast.Nonlocal: _scope,
+}  # fmt: skip
+if hasattr(ast, "TryStar"):  # except*: Python 3.11
+    _LOWERINGS[ast.TryStar] = _try
