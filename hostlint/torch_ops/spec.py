@@ -51,3 +51,13 @@ class Op:
     waits: tuple[Wait, ...]
     # The result is 0-dim where none of these arguments is given (sum, mean, any ...: "dim"); empty: `rank0` alone decides.
     rank0_without: tuple[str, ...] = ()
+    # The boolean and integer flags are those on which the tensor arguments agree (view, clone, where, `&`); else the two flags above.
+    keeps_type: bool = False
+    # The result is 0-dim exactly where every tensor argument is (abs, add, where ...).
+    broadcasts: bool = False
+    # `returns` is SEQUENCE where one of these is given, not literally False and no tensor (max: "dim"; unique: "return_counts").
+    sequence_with: tuple[str, ...] = ()
+    # Places in a returned sequence that hold integer tensors (topk: 1); the flags above speak of the others.
+    integer_items: tuple[int, ...] = ()
+    # Classes of a returned object, nearest first: look its methods up as `method("Class.name")`.
+    makes: tuple[str, ...] = ()

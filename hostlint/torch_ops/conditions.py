@@ -1,0 +1,93 @@
+"""What an atom of `Wait.when` means, on plain facts about the arguments of one call."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from hostlint.torch_ops.spec import Op, Wait
+from hostlint.values.value import Place
+
+TARGET = "->"  # the key under which a call's target (device=, the argument of `to`, cuda()) stands among the arguments
+NOT_LITERAL = "?"
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentFacts:
+    """What is known of one argument. None and False mean "not known" except where a comment says otherwise."""
+
+    place: Place = Place.UNKNOWN
+    rank0: bool | None = None
+    boolean: bool | None = None
+    integer: bool | None = None
+    sequence: bool = False  # a Python list or tuple
+    holds_device: bool = False  # ... that holds a device tensor
+    pinned: bool = False
+    large: bool = False
+    fresh: bool = False  # host data that this function built
+    literal: str = NOT_LITERAL  # "True", "False", "None" where the source says so
+    element: bool = False  # as an index: known to select exactly one element
+    evaluating: bool = False  # a module known to be in evaluation mode
+
+
+Arguments = Mapping[str, Sequence[ArgumentFacts]]  # a name to what was given for it: one value, or all that `*name` took
+
+_TESTS: dict[str, Callable[[ArgumentFacts], bool]] = {
+    "device": lambda a: a.place is Place.DEVICE,
+    "device-in": lambda a: a.sequence and a.holds_device,
+    "host": lambda a: a.place is Place.HOST,
+    "numpy": lambda a: a.place is Place.NUMPY,
+    "pydata": lambda a: a.place is Place.PYTHON and not a.holds_device and a.literal != "None",
+    "pylist": lambda a: a.place is Place.PYTHON and a.sequence,
+    "true": lambda a: a.literal == "True",
+    "none": lambda a: a.literal == "None",
+    "boolean": lambda a: a.boolean is True,
+    "integer": lambda a: a.integer is True,
+    "rank0": lambda a: a.rank0 is True,
+    "not-rank0": lambda a: a.rank0 is not True,
+    "pinned": lambda a: a.pinned,
+    "pageable": lambda a: not a.pinned,
+    "large": lambda a: a.large,
+    "fresh": lambda a: a.fresh,
+    "element": lambda a: a.element,
+    "evaluating": lambda a: a.evaluating,
+}
+_TARGETS = {"device": Place.DEVICE, "host": Place.HOST}
+ATOMS = frozenset({*_TESTS, "absent", "given", "untrue", "to"})
+
+
+def split_atom(atom: str) -> tuple[str, str]:
+    """`device:self` as ("device", "self"); raises ValueError for what is no atom."""
+    kind, separator, name = atom.partition(":")
+    if not separator or not name or kind not in ATOMS or (kind == "to" and name not in _TARGETS):
+        raise ValueError(f"not a condition of the torch table: {atom!r}")
+    return kind, name
+
+
+def holds(atom: str, arguments: Arguments) -> bool:
+    kind, name = split_atom(atom)
+    if kind == "to":
+        return any(given.place is _TARGETS[name] for given in arguments.get(TARGET, ()))
+    given = arguments.get(name, ())
+    if kind in ("absent", "given"):
+        return any(one.literal != "None" for one in given) is (kind == "given")
+    if kind == "untrue":
+        return not given or all(one.literal == "False" for one in given)
+    return any(map(_TESTS[kind], given))
+
+
+def waits_of(op: Op, arguments: Arguments) -> Iterator[Wait]:
+    """The forms of `op` that this call has, the most telling first."""
+    return (wait for wait in op.waits if all(holds(atom, arguments) for atom in wait.when))
+
+
+def bind(op: Op, positional: Sequence[ArgumentFacts], keywords: Mapping[str, ArgumentFacts]) -> dict[str, Sequence[ArgumentFacts]]:
+    """Names the arguments as `op.params` does; `*name` takes what is left of the positional ones."""
+    bound: dict[str, Sequence[ArgumentFacts]] = {}
+    for index, param in enumerate(op.params):
+        if param.startswith("*"):
+            bound[param[1:]] = tuple(positional[index:])
+            break
+        if index < len(positional):
+            bound[param] = (positional[index],)
+    bound.update((name, (facts,)) for name, facts in keywords.items())
+    return bound

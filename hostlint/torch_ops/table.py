@@ -1,0 +1,145 @@
+"""Reads the table of torch from the JSON files beside it; entries become `Op` objects only when they are asked for."""
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from pathlib import Path
+from typing import TypedDict
+
+from hostlint.facts.kinds import FactKind
+from hostlint.torch_ops.spec import Op, Returns, Wait
+
+FOLDER = Path(__file__).parent
+FILES = ("elementwise", "reductions", "shapes", "indexing", "factories", "moves", "linalg", "nn", "distributions", "python", "libraries", "runtime")
+MEASURED = ("waits_h200",)
+_ARGUMENT_PARSER = "a 0-dim tensor given where torch wants a number is read while the arguments are parsed"
+
+
+class Entry(TypedDict, total=False):
+    """One line of a file: several names that share everything else (docs/torch-table.md)."""
+
+    names: str
+    on: str
+    params: str
+    returns: str
+    rank0: bool
+    boolean: bool
+    integer: bool
+    rank0_without: str
+    keeps_type: bool
+    broadcasts: bool
+    sequence_with: str
+    integer_items: list[int]
+    makes: str
+    scalars: str
+    sizes: str
+    waits: list[list[str]]
+
+
+class Index:
+    """Where each name's entry is: functions by dotted name, methods of tensors by name, of other objects by `Class.name`."""
+
+    __slots__ = ("duplicates", "functions", "methods")
+
+    def __init__(self) -> None:
+        self.functions: dict[str, Entry] = {}
+        self.methods: dict[str, Entry] = {}
+        self.duplicates: list[str] = []
+
+    def add(self, entry: Entry) -> None:
+        for place in entry["on"].split():
+            for name in entry["names"].split():
+                if place == "inplace":
+                    self._put(self.methods, f"{name}_", entry)
+                    self._put(self.functions, f"torch.{name}_", entry)
+                elif place == "method":
+                    self._put(self.methods, name, entry)
+                elif place[0].isupper():
+                    self._put(self.methods, f"{place}.{name}", entry)
+                else:
+                    self._put(self.functions, f"{place}.{name}", entry)
+
+    def _put(self, names: dict[str, Entry], name: str, entry: Entry) -> None:
+        if name in names:
+            self.duplicates.append(name)
+        names.setdefault(name, entry)
+
+
+@lru_cache(maxsize=1)
+def index() -> Index:
+    result = Index()
+    for file in FILES:
+        defaults: Entry = {}
+        for entry in read_lines(file):
+            if "defaults" in entry:
+                defaults = entry["defaults"]
+            else:
+                result.add({**defaults, **entry})
+    return result
+
+
+def read_lines(file: str) -> list[dict[str, Entry]]:
+    lines: list[dict[str, Entry]] = json.loads((FOLDER / f"{file}.json").read_text(encoding="utf-8"))
+    return lines
+
+
+@lru_cache(maxsize=None)
+def function_op(dotted: str) -> Op | None:
+    entry = index().functions.get(dotted)
+    return None if entry is None else build(dotted, entry, receiver=dotted.startswith("op."))
+
+
+@lru_cache(maxsize=None)
+def method_op(name: str) -> Op | None:
+    entry = index().methods.get(name)
+    return None if entry is None else build(name, entry, receiver=True)
+
+
+def build(name: str, entry: Entry, *, receiver: bool) -> Op:
+    """The entry as seen from one of its names; a function calls the receiver `input`, as torch does."""
+    in_place = name.endswith("_") and not name.endswith("__")
+    params = entry.get("params", "self").split()
+    waits = tuple(_waits(entry))
+    if not receiver:
+        params = ["input" if param == "self" else param for param in params]
+        waits = tuple(_for_function(wait) for wait in waits)
+    return Op(
+        name=name,
+        params=tuple(params),
+        returns=Returns(entry.get("returns", "same")),
+        rank0=entry.get("rank0"),
+        boolean=None if in_place else entry.get("boolean"),
+        integer=None if in_place else entry.get("integer"),
+        waits=waits,
+        rank0_without=tuple(entry.get("rank0_without", "").split()),
+        keeps_type=in_place or entry.get("keeps_type", False),
+        broadcasts=entry.get("broadcasts", False),
+        sequence_with=tuple(entry.get("sequence_with", "").split()),
+        integer_items=tuple(entry.get("integer_items", ())),
+        makes=tuple(entry.get("makes", "").split()),
+    )
+
+
+def _waits(entry: Entry) -> list[Wait]:
+    waits = [_wait(*fields) for fields in entry.get("waits", ())]
+    seen = {wait.when for wait in waits}
+    for key, kind in (("sizes", FactKind.INDEX), ("scalars", FactKind.SCALAR_ARGUMENT)):
+        for name in str(entry.get(key, "")).split():
+            atoms = ("device", "device-in") if kind is FactKind.INDEX else ("device",)
+            forms = ((f"{atom}:{name}",) for atom in atoms)
+            waits += [Wait(kind, when, _ARGUMENT_PARSER, measured=False, torch="any") for when in forms if when not in seen]
+    return waits
+
+
+def _wait(kind: str, when: str, evidence: str, torch: str = "") -> Wait:
+    """Four fields are a belief with the versions it is held for; three are a measured call of the file in `MEASURED`."""
+    return Wait(FactKind(kind), tuple(when.split()), evidence, measured=not torch, torch=torch or measured_torch())
+
+
+def _for_function(wait: Wait) -> Wait:
+    when = tuple("input".join(atom.rsplit("self", 1)) if atom.endswith(":self") else atom for atom in wait.when)
+    return wait if when == wait.when else Wait(wait.kind, when, wait.evidence, wait.measured, wait.torch)
+
+
+def measured_torch() -> str:
+    return "2.11"
