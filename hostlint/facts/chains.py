@@ -5,7 +5,11 @@ import ast
 
 OPAQUE = "?"
 LIST_MAKERS = frozenset({"ModuleList", "Sequential", "list", "tuple", "nn.ModuleList", "nn.Sequential", "torch.nn.ModuleList", "torch.nn.Sequential"})
-ELEMENT_WRAPPERS = frozenset({"enumerate", "zip", "tqdm", "reversed", "sorted", "iter", "list", "tuple", "trange", "progress_bar", "track"})
+ELEMENT_WRAPPERS = frozenset({
+    "compile", "partial", "partialmethod", "DataParallel", "DistributedDataParallel", "DDP", "FSDP", "FullyShardedDataParallel",
+    "checkpoint_wrapper", "deepcopy", "script", "fully_shard", "OptimizedModule", "unwrap_model", "prepare", "prepare_model", "cast",
+    "make_graphed_callables",
+})
 
 
 def chain(node: ast.expr) -> str:
@@ -51,7 +55,15 @@ def iterated_chain(node: ast.expr) -> str:
     """What a loop walks over, without the wrappers that hand on elements."""
     while isinstance(node, ast.Call) and node.args and chain(node.func).rsplit(".", 1)[-1] in ELEMENT_WRAPPERS - {"zip"}:
         node = node.args[0]
+    if isinstance(node, ast.Call) and chain(node.func) == "range" and node.args:
+        return f"range({chain(node.args[-1] if len(node.args) < 3 else node.args[1])})"
     return chain(node)
+
+
+def while_words(test: ast.expr) -> str:
+    """A while loop as a region's text: the names in its test say what it waits for."""
+    names = [part.id if isinstance(part, ast.Name) else part.attr for part in ast.walk(test) if isinstance(part, (ast.Name, ast.Attribute))]
+    return " ".join(["while", *dict.fromkeys(names)])
 
 
 def bound_chains(value: ast.expr) -> list[str]:
@@ -68,6 +80,8 @@ def bound_chains(value: ast.expr) -> list[str]:
         values = value.values if isinstance(value, ast.Dict) else [value.value]
         return [f"[]{text}" for part in values for text in bound_chains(part)]
     text = chain(value)
+    if isinstance(value, ast.Call) and value.args and text.removesuffix("()").rpartition(".")[2] in WRAPPERS:
+        return [text, *bound_chains(value.args[0])]
     return [] if text.startswith(OPAQUE) else [text]
 
 

@@ -30,7 +30,7 @@ class Region(NamedTuple):
     kind: RegionKind
     parent: int  # index into the function's regions; 0 is the body and its own parent
     line: int
-    text: str  # LOOP: the chain that is iterated ("range()", "self.blocks", "while"); else the guard in words
+    text: str  # LOOP: the chain that is iterated ("range(steps)", "self.blocks"), "while" and its test's names; else the guard in words
     targets: tuple[str, ...]  # LOOP: the names that the loop binds
 
 
@@ -66,7 +66,7 @@ class FunctionOutline(NamedTuple):
     regions: tuple[Region, ...]
     region: int  # the region of the parent function in which it is defined
     calls: tuple[Call, ...]
-    assigns: tuple[tuple[str, str], ...]  # local name -> chain of what it was bound to (constructor, attribute, loop element)
+    assigns: tuple[tuple[str, str], ...]  # local name (or "return") -> chain of what it was bound to (constructor, attribute, loop element)
     imports: tuple[tuple[str, str], ...]  # imports inside the function: local name -> absolute dotted target
     reads: tuple[str, ...]  # chains of attributes read without a call, for properties ("self.cache")
     flags: int  # FunctionFlag bits

@@ -7,7 +7,7 @@ from typing import Any
 
 from hostlint.facts.bindings import assign_target, names_of, read_name, store_attribute, store_item
 from hostlint.facts.builder import Environment, FunctionBuilder
-from hostlint.facts.chains import bound_chains, chain, element_chains, iterated_chain
+from hostlint.facts.chains import bound_chains, chain, element_chains, iterated_chain, while_words
 from hostlint.facts.dispatch import lower
 from hostlint.facts.expressions import OPERATORS, lower_test
 from hostlint.facts.functions import declare_class, declare_function
@@ -104,6 +104,7 @@ def _expression(b: FunctionBuilder, node: ast.Expr) -> None:
 def _return(b: FunctionBuilder, node: ast.Return) -> None:
     if node.value is not None:
         value = lower(b, node.value)
+        b.assigns.update(dict.fromkeys(("return", text) for text in bound_chains(node.value)))
         if b.env is not None:
             b.returns.append(value)
     b.env = None
@@ -216,7 +217,7 @@ def _for(b: FunctionBuilder, node: ast.For | ast.AsyncFor) -> None:
 
 
 def _while(b: FunctionBuilder, node: ast.While) -> None:
-    region = b.open_region(RegionKind.LOOP, node.lineno, "while", ())
+    region = b.open_region(RegionKind.LOOP, node.lineno, while_words(node.test), ())
 
     def head() -> None:
         lower_test(b, node.test, "while")
