@@ -5,7 +5,7 @@ import contextlib
 import io
 import re
 import tokenize
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from enum import Enum
@@ -111,22 +111,27 @@ EMPTY = Comments()
 
 
 def parse(text: str) -> Comments:
-    """Read the comments of a file; what cannot be tokenized ends the reading quietly, for the parser reports it."""
-    if MARK not in text:
-        return EMPTY
+    """Read a file's comments and `with allow(...)` blocks; what cannot be tokenized ends the reading quietly, the parser reports it."""
+    said_in_comments = map(_understand, _comments(text)) if MARK in text else ()
+    said_in_code = _allow_blocks(text) if "runtime_checks" in text and "allow" in text else ()
     suppressions: list[Suppression] = []
     hints: dict[int, Hint] = {}
     malformed: list[Malformed] = []
-    for comment in _comments(text):
-        said = _understand(comment)
+    for said in (*said_in_comments, *said_in_code):
         if isinstance(said, Suppression):
             suppressions.append(said)
         elif isinstance(said, Hint):
-            line = comment.span.line
+            line = said.span.line
             hints[line] = hints[line].joined(said) if line in hints else said
         else:
             malformed.append(said)
     return Comments(tuple(suppressions), hints, tuple(malformed))
+
+
+def _allow_blocks(text: str) -> Iterable[Suppression | Malformed]:
+    from hostlint import allow  # it needs the types of this module, and few files need it
+
+    return allow.blocks(text)
 
 
 def _comments(text: str) -> Iterator[_Comment]:
