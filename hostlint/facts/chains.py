@@ -5,7 +5,10 @@ import ast
 
 OPAQUE = "?"
 LIST_MAKERS = frozenset({"ModuleList", "Sequential", "list", "tuple", "nn.ModuleList", "nn.Sequential", "torch.nn.ModuleList", "torch.nn.Sequential"})
-ELEMENT_WRAPPERS = frozenset({
+ELEMENT_WRAPPERS = frozenset({"enumerate", "zip", "tqdm", "reversed", "sorted", "iter", "list", "tuple", "trange", "progress_bar", "track"})
+
+# Calls whose result stands for their first argument when it is called: the wrapped module, the function of a partial.
+WRAPPERS = frozenset({
     "compile", "partial", "partialmethod", "DataParallel", "DistributedDataParallel", "DDP", "FSDP", "FullyShardedDataParallel",
     "checkpoint_wrapper", "deepcopy", "script", "fully_shard", "OptimizedModule", "unwrap_model", "prepare", "prepare_model", "cast",
     "make_graphed_callables",
