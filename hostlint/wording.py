@@ -1,0 +1,48 @@
+"""The words that rules share: why a place is hot, and source text short enough for one line."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hostlint.model import HeatLevel
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from hostlint.facts.fact import Fact
+
+LONGEST_QUOTE = 60
+
+
+def when(fact: Fact) -> str:
+    """How often the place runs, as the end of a clause: `in the step loop at line 12`."""
+    heat = fact.heat
+    start = heat.chain[0] if heat.chain else None
+    if heat.level is HeatLevel.LOOP:
+        return f"in the step loop at line {start.line}" if start else "in a step loop"
+    if heat.level is HeatLevel.REQUEST:
+        return "once per request"
+    if heat.level is HeatLevel.COLD:
+        return "in code that runs once"
+    if start is None or (start.path, start.function) == (fact.path, fact.function):
+        return f"on every call of `{fact.function.rpartition('.')[2]}`, which runs each step"
+    return f"on every step (called from the step loop in {start.path}:{start.line})"
+
+
+def waits(fact: Fact, subject: str) -> str:
+    """The first half of most messages: what makes the host wait, and why that is often."""
+    return f"`{subject}` makes the host wait for the device {when(fact)}"
+
+
+def text(node: cst.CSTNode) -> str:
+    """The node's source on one line, its middle left out where it is long."""
+    import libcst as cst
+
+    return short(cst.Module([]).code_for_node(node))
+
+
+def short(source: str) -> str:
+    line = " ".join(source.split())
+    if len(line) <= LONGEST_QUOTE:
+        return line
+    half = (LONGEST_QUOTE - 3) // 2
+    return f"{line[:half]}...{line[-half:]}"

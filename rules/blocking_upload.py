@@ -1,0 +1,169 @@
+"""A host tensor moved to the device with a blocking copy on a step's path.
+
+## Why it costs
+Without `non_blocking=True` the host waits until the copy is done, behind all queued kernels. Pinned memory does not change that: a
+pinned tensor moved without the flag waits as well.
+
+## Instead
+- Loop-invariant data: move it once before the loop.
+- A schedule: upload the whole of it once and index the device copy with the host's step counter.
+- Batches: pinned memory from the loader (`pin_memory=True`) and `non_blocking=True`. Do not rewrite the pinned source before the copy is
+  done: a ring of buffers, each with an event.
+- Data that only the host looks at: leave it on the host.
+- `non_blocking=True` with a change of dtype converts on the device instead of the host: check the bits, or convert first.
+
+## Not flagged
+`non_blocking=True` from pinned memory or for small pageable tensors; a tensor that is on the device already; modules; uploads before the
+loop, behind a memo, once per request; values whose place is unknown (a loader's batch).
+
+## Evidence
+NVIDIA H200, torch 2.11:
+- `hs.to(d)`: 1 wait
+- `h.cuda()`: 1 wait
+- `hbig.to(d)`: 1 wait
+- `pbig.to(d)`: 1 wait
+- `x.copy_(h)`: 1 wait
+- `h.to(d, non_blocking=True)`: free
+- `pbig.to(d, non_blocking=True)`: free
+- `x.to(d)`: free
+- `lin.to(d)`: free
+
+## How to confirm
+`torch.cuda.set_sync_debug_mode("warn")` reports the copy.
+"""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hostlint.facts.kinds import FactKind
+from hostlint.rule import Example, Problem, Rule
+from hostlint.wording import short, text, when
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from hostlint.facts.fact import Fact
+
+
+def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
+    subject = short(fact.subject)
+    uploads = f"`{text(node)}` uploads {when(fact)}, and the host waits for the copy"
+    return Problem(f"{uploads}; move `{subject}` once before the loop where it does not change, else {_instead(fact)}")
+
+
+def _instead(fact: Fact) -> str:
+    if "pinned" in fact.detail and "pageable" not in fact.detail:
+        return "add `non_blocking=True` (and do not rewrite the pinned memory before the copy is done)"
+    return "upload all steps' values at once, or copy from a kept pinned buffer with `non_blocking=True`"
+
+
+RULE = Rule(
+    code="HL203",
+    name="blocking-upload",
+    summary="a host tensor is copied to the device with a blocking copy on a step's path",
+    kinds=(FactKind.BLOCKING_UPLOAD,),
+    check=check,
+    examples=(
+        Example(
+            bad="""\
+import torch
+
+
+class Schedule:
+    def __init__(self, steps: int):
+        self.times = torch.linspace(1.0, 0.0, steps)
+
+
+def sample(unet, x, steps: int):
+    x = x.to("cuda")
+    schedule = Schedule(steps)
+    for i in range(steps):
+        if float(schedule.times[i]) > 0.5:
+            x = x * 0.99
+        x = unet(x, schedule.times[i].to("cuda"))  # expect
+    return x
+""",
+            good="""\
+import torch
+
+
+class Schedule:
+    def __init__(self, steps: int):
+        self.times = torch.linspace(1.0, 0.0, steps)
+        self.on_device = self.times.to("cuda")
+
+
+def sample(unet, x, steps: int):
+    x = x.to("cuda")
+    schedule = Schedule(steps)
+    for i in range(steps):
+        if float(schedule.times[i]) > 0.5:
+            x = x * 0.99
+        x = unet(x, schedule.on_device[i])
+    return x
+""",
+        ),
+        Example(
+            bad="""\
+import torch
+from torch import nn
+
+
+class Shift(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.offset = torch.linspace(-1, 1, width)
+        self.gain = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        x = x.to(self.gain.device)
+        return x * self.gain + self.offset.to(self.gain.device)  # expect
+""",
+            good="""\
+import torch
+from torch import nn
+
+
+class Shift(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.register_buffer("offset", torch.linspace(-1, 1, width), persistent=False)
+        self.gain = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        x = x.to(self.gain.device)
+        return x * self.gain + self.offset
+""",
+        ),
+        Example(
+            bad="""\
+import torch
+
+
+def engine(model, batches):
+    slots = torch.zeros(256, dtype=torch.int64, device="cuda")
+    staging = torch.zeros(256, dtype=torch.int64)
+    for batch in batches:
+        staging[: len(batch.slots)] = torch.tensor(batch.slots)
+        slots.copy_(staging)  # expect
+        model(slots)
+""",
+            good="""\
+import torch
+
+
+def engine(model, batches):
+    slots = torch.zeros(256, dtype=torch.int64, device="cuda")
+    ring = [(torch.zeros(256, dtype=torch.int64, pin_memory=True), torch.cuda.Event()) for _ in range(3)]
+    for i, batch in enumerate(batches):
+        staging, copied = ring[i % 3]
+        if i >= 3:
+            copied.synchronize()
+        staging[: len(batch.slots)] = torch.tensor(batch.slots)
+        slots.copy_(staging, non_blocking=True)
+        copied.record()
+        model(slots)
+""",
+        ),
+    ),
+)

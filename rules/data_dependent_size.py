@@ -1,0 +1,192 @@
+"""An operator whose result size depends on the data: `unique`, `bincount`, `one_hot`, `repeat_interleave`.
+
+## Why it costs
+The host has to know the size before it can allocate, so it waits for the values. `bincount` waits even with `minlength`, for the values
+could be larger.
+
+## Instead
+- `F.one_hot(ids, num_classes=n)`.
+- `repeat_interleave(x, counts, output_size=total)` with a total that the host knows.
+- `bincount(ids, minlength=n)`: `torch.zeros(n, dtype=ids.dtype, device=ids.device).scatter_add_(0, ids, torch.ones_like(ids))`, the same
+  integers; an id beyond `n` is then an error. Leave it where `.tolist()` of the counts follows at once. Sums of float weights are not
+  deterministic.
+- Class sums over `unique` labels: `index_add_`, or a one-hot product; means over masked rows differ in the last bits.
+- `histc(x, bins, low, high)` with the range given.
+
+## Not flagged
+The forms with a size; `repeat_interleave` by a Python int; `topk`, `sort`, `cumsum`, `multinomial`, `randperm`; host tensors and NumPy.
+
+## Evidence
+NVIDIA H200, torch 2.11:
+- `torch.unique(xi)`: 1 wait
+- `torch.unique(xi, return_counts=True)`: 1 wait
+- `torch.unique_consecutive(xi)`: 1 wait
+- `torch.bincount(xi)`: 2 waits
+- `torch.repeat_interleave(x, xi[:len(x)])`: 2 waits
+- `F.one_hot(xi)`: 1 wait
+- `torch.histc(x, 10)`: 2 waits
+- `torch.repeat_interleave(x, xi[:len(x)], output_size=tot)`: free
+- `torch.repeat_interleave(x, 2)`: free
+- `torch.histc(x, 10, 0, 1)`: free
+- `torch.topk(x, 3)`: free
+
+## How to confirm
+`torch.cuda.set_sync_debug_mode("warn")` reports the line; it is silent on `torch.unique` with `dim=`, which waits as well.
+"""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hostlint.facts.kinds import FactKind
+from hostlint.rule import Example, Problem, Rule
+from hostlint.wording import text, waits
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from hostlint.facts.fact import Fact
+
+CURES = {
+    "one_hot": "give it `num_classes=`",
+    "repeat_interleave": "give it `output_size=` with a total that the host knows, or repeat by a Python int",
+    "bincount": "count with `scatter_add_` of ones into `torch.zeros(n, ...)`, the same integers",
+    "histc": "give it the range (`min=`, `max=`)",
+    "unique": "use `index_add_` or a one-hot product over a known number of classes, or find the classes once before the loop",
+}
+CURES["unique_consecutive"] = CURES["unique"]
+
+
+def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
+    cure = CURES.get(_function(node), "use a form whose size the host knows, or compute it once before the loop")
+    return Problem(f"{waits(fact, text(node))} to learn the size of the result; {cure}")
+
+
+def _function(node: cst.BaseExpression) -> str:
+    import libcst as cst
+
+    match node:
+        case cst.Call(func=cst.Attribute(attr=cst.Name(name)) | cst.Name(name)):
+            return name
+    return ""
+
+
+RULE = Rule(
+    code="HL113",
+    name="data-dependent-size",
+    summary="the size of the result depends on device data (`unique`, `bincount`, `one_hot`, `repeat_interleave`)",
+    kinds=(FactKind.DATA_DEPENDENT_SIZE,),
+    check=check,
+    examples=(
+        Example(
+            bad="""\
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class Router(nn.Module):
+    def __init__(self, width: int, experts: int):
+        super().__init__()
+        self.gate = nn.Parameter(torch.zeros(width, experts))
+        self.experts = experts
+
+    def forward(self, x):
+        chosen = (x @ self.gate).argmax(-1)
+        load = torch.bincount(chosen.flatten(), minlength=self.experts)  # expect
+        hot = F.one_hot(chosen)  # expect
+        order = torch.argsort(chosen, stable=True)
+        return load, hot, order
+""",
+            good="""\
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class Router(nn.Module):
+    def __init__(self, width: int, experts: int):
+        super().__init__()
+        self.gate = nn.Parameter(torch.zeros(width, experts))
+        self.experts = experts
+
+    def forward(self, x):
+        chosen = (x @ self.gate).argmax(-1)
+        flat = chosen.flatten()
+        load = torch.zeros(self.experts, dtype=flat.dtype, device=flat.device).scatter_add_(0, flat, torch.ones_like(flat))
+        hot = F.one_hot(chosen, num_classes=self.experts)
+        order = torch.argsort(chosen, stable=True)
+        return load, hot, order
+""",
+        ),
+        Example(
+            bad="""\
+import torch
+
+
+def expand_rows(rows, counts):
+    twice = rows.repeat_interleave(2, dim=0)
+    return twice, torch.repeat_interleave(rows, counts, dim=0)  # expect
+
+
+def unroll(model, rows, rounds: int):
+    rows = rows.cuda()
+    counts = torch.full((rows.shape[0],), 3, device="cuda")
+    for _ in range(rounds):
+        rows = model(*expand_rows(rows, counts))
+    return rows
+""",
+            good="""\
+import torch
+
+
+def expand_rows(rows, counts, total: int):
+    twice = rows.repeat_interleave(2, dim=0)
+    return twice, torch.repeat_interleave(rows, counts, dim=0, output_size=total)
+
+
+def unroll(model, rows, rounds: int):
+    rows = rows.cuda()
+    counts = torch.full((rows.shape[0],), 3, device="cuda")
+    for _ in range(rounds):
+        rows = model(*expand_rows(rows, counts, 3 * rows.shape[0]))
+    return rows
+""",
+        ),
+        Example(
+            bad="""\
+import torch
+
+body = torch.nn.Linear(16, 16).cuda()
+
+
+def fit(batches, opt, classes: int):
+    for x, y in batches:
+        y = y.cuda(non_blocking=True)
+        out = body(x.cuda(non_blocking=True))
+        groups, owner = y.unique(return_inverse=True)  # expect
+        sums = torch.zeros(classes, 16, device="cuda").index_add_(0, owner, out)
+        sums.square().mean().backward()
+        opt.step()
+        opt.zero_grad()
+    return groups
+""",
+            good="""\
+import torch
+
+body = torch.nn.Linear(16, 16).cuda()
+
+
+def fit(batches, opt, classes: int):
+    for x, y in batches:
+        y = y.cuda(non_blocking=True)
+        out = body(x.cuda(non_blocking=True))
+        spread = torch.histc(out.detach(), 10, -1.0, 1.0)
+        sums = torch.zeros(classes, 16, device="cuda").index_add_(0, y, out)
+        sums.square().mean().backward()
+        opt.step()
+        opt.zero_grad()
+    return spread
+""",
+        ),
+    ),
+)

@@ -1,0 +1,154 @@
+"""A device tensor put into text on a step's path: f-string, `format`, `print`, `str`, an emitted log line.
+
+## Why it costs
+Text needs the numbers, so the host waits for them. `str` and `print` of a tensor read several statistics to choose a layout, each with
+its own wait. An f-string is built before the logger looks at its level, so a debug line that nobody sees waits all the same. The
+postfix of a progress bar is built on every step, whatever interval the bar is drawn at.
+
+## Instead
+- Build the text behind the logging guard: `if step % N == 0:` or `if log.isEnabledFor(logging.DEBUG):`.
+- Pass the tensor lazily: `log.debug("loss %s", loss.detach())` reads nothing while debug is off (and reads when it is on).
+- Show the value of the step before, copied to a pinned slot.
+
+## Not flagged
+Text of shapes, devices, dtypes, Python numbers and host tensors; lazy debug lines; text behind an every-N guard or a debug switch; the
+message of a raise.
+
+## Evidence
+NVIDIA H200, torch 2.11:
+- `f'{s}'`: 1 wait
+- `s.__format__('')`: 1 wait
+- `str(s)`: 8 waits
+- `'%s' % s`: 8 waits
+- `log.warning('v %s', s)`: 16 waits
+- `log.debug('v %s', s)`: free
+- `s.shape`: free
+
+## How to confirm
+`torch.cuda.set_sync_debug_mode("warn")` reports the line, several times for `str` and `print`.
+"""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hostlint.facts.kinds import FactKind
+from hostlint.rule import Example, Problem, Rule
+from hostlint.wording import short, when
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from hostlint.facts.fact import Fact
+
+
+def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
+    reads = f"text of `{short(fact.subject)}` reads the device {when(fact)}, and the host waits"
+    return Problem(f"{reads}; build it every N steps or behind the log level, or show the value of the step before")
+
+
+RULE = Rule(
+    code="HL106",
+    name="device-format",
+    summary="a device tensor is formatted into text on a step's path",
+    kinds=(FactKind.FORMAT,),
+    check=check,
+    examples=(
+        Example(
+            bad="""\
+import logging
+
+import torch
+
+log = logging.getLogger(__name__)
+
+
+def fit(net, batches, opt):
+    for k, batch in enumerate(batches):
+        loss = net(batch.to("cuda")).square().mean()
+        loss.backward()
+        opt.step()
+        opt.zero_grad()
+        log.debug(f"step {k} loss {loss}")  # expect
+        log.debug("shape %s", tuple(batch.shape))
+""",
+            good="""\
+import logging
+
+import torch
+
+log = logging.getLogger(__name__)
+
+
+def fit(net, batches, opt):
+    for k, batch in enumerate(batches):
+        loss = net(batch.to("cuda")).square().mean()
+        loss.backward()
+        opt.step()
+        opt.zero_grad()
+        log.debug("step %d loss %s", k, loss.detach())
+        log.debug(f"shape {tuple(batch.shape)} on {loss.device}")
+""",
+        ),
+        Example(
+            bad="""\
+import torch
+
+
+def anneal(field, steps: int):
+    energy = torch.zeros((), device="cuda")
+    for k in range(steps):
+        energy = energy * 0.9 + field.relax(k).sum()
+        print(k, energy)  # expect
+        field.note("energy {:.3f}".format(energy))  # expect
+""",
+            good="""\
+import torch
+
+
+def anneal(field, steps: int):
+    energy = torch.zeros((), device="cuda")
+    for k in range(steps):
+        energy = energy * 0.9 + field.relax(k).sum()
+        if k % 50 == 0:
+            print(k, energy)
+            field.note("energy {:.3f}".format(energy))
+        field.note("step {:d} of {:d}".format(k, steps))
+""",
+        ),
+        Example(
+            bad="""\
+import torch
+from torch import nn
+
+
+class Norm(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.gain = nn.Parameter(torch.ones(width))
+        self.last = ""
+
+    def forward(self, x):
+        self.last = str(self.gain.mean())  # expect
+        return x * self.gain
+""",
+            good="""\
+import torch
+from torch import nn
+
+
+class Norm(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.gain = nn.Parameter(torch.ones(width))
+        self.last = ""
+
+    def forward(self, x):
+        self.last = str(self.gain.dtype)
+        return x * self.gain
+
+    def extra_repr(self):
+        return f"gain of {self.gain.shape[0]}"
+""",
+        ),
+    ),
+)

@@ -1,0 +1,153 @@
+"""`.tolist()` of a device tensor on a step's path.
+
+## Why it costs
+The host waits for the device, copies the tensor and builds a Python object for every element. As a cache key it costs more than most
+tables that such a cache keeps, and hashing thousands of numbers comes on top.
+
+## Instead
+- Key a cache by what the host knows (length, offset, dtype, device), or compute from the device values directly.
+- Sizes and offsets that were Python numbers before they were uploaded: pass the Python numbers along.
+- A schedule: one `.tolist()` before the loop, then index by the step counter.
+- Tokens to show: convert once per request, or one step late through a pinned slot and its event.
+
+## Not flagged
+Lists made from NumPy arrays, host tensors or `shape`; one list per request after its loop; iteration over a device tensor with `for`,
+`unbind` or `list()`, which only makes views.
+
+## Evidence
+NVIDIA H200, torch 2.11:
+- `x.tolist()`: 1 wait
+- `list(x)`: free
+- `[v for v in x]`: free
+- `x.unbind()`: free
+
+## How to confirm
+`torch.cuda.set_sync_debug_mode("warn")` reports the line; a dispatch mode on CPU tensors does not see `tolist`.
+"""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hostlint.facts.kinds import FactKind
+from hostlint.rule import Example, Problem, Rule
+from hostlint.wording import text, waits
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from hostlint.facts.fact import Fact
+
+
+def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
+    return Problem(f"{waits(fact, text(node))}; {_instead(fact.subject)}")
+
+
+def _instead(subject: str) -> str:
+    return (
+        f"where the host made `{subject}`, pass those Python numbers along; else keep it on the device, or call `.tolist()` once before or"
+        " after the loop"
+    )
+
+
+RULE = Rule(
+    code="HL105",
+    name="device-tolist",
+    summary="`.tolist()` reads a device tensor on a step's path",
+    kinds=(FactKind.TOLIST,),
+    check=check,
+    examples=(
+        Example(
+            bad="""\
+import torch
+from torch import nn
+
+
+class Split(nn.Module):
+    def __init__(self, groups: int):
+        super().__init__()
+        self.counts = nn.Parameter(torch.ones(groups), requires_grad=False)
+
+    def forward(self, x):
+        sizes = self.counts.long().tolist()  # expect
+        rows = list(x.shape)
+        return [part.mean(0) for part in x.view(rows).split(sizes)]
+""",
+            good="""\
+import torch
+from torch import nn
+
+
+class Split(nn.Module):
+    def __init__(self, groups: int):
+        super().__init__()
+        self.counts = [1] * groups
+
+    def forward(self, x):
+        rows = list(x.shape)
+        return [part.mean(0) for part in x.view(rows).split(self.counts)]
+""",
+        ),
+        Example(
+            bad="""\
+import torch
+
+TABLES = {}
+
+
+def rotate(positions, x):
+    key = tuple(positions.tolist())  # expect
+    if key not in TABLES:
+        TABLES[key] = positions[:, None].float().cos()
+    return x * TABLES[key]
+
+
+def denoise(blocks, x, count: int):
+    positions = torch.arange(count, device="cuda")
+    for block in blocks:
+        x = block(rotate(positions, x))
+    return x
+""",
+            good="""\
+import torch
+
+TABLES = {}
+
+
+def rotate(count: int, x):
+    if count not in TABLES:
+        TABLES[count] = torch.arange(count, device="cuda")[:, None].float().cos()
+    return x * TABLES[count]
+
+
+def denoise(blocks, x, count: int):
+    for block in blocks:
+        x = block(rotate(count, x))
+    return x
+""",
+        ),
+        Example(
+            bad="""\
+import torch
+
+
+def stream(model, code, frames: int, show):
+    code = code.to("cuda")
+    for _ in range(frames):
+        code = model(code).argmax(-1)
+        show(code.flatten().tolist())  # expect
+""",
+            good="""\
+import torch
+
+
+def stream(model, code, frames: int, show):
+    code = code.to("cuda")
+    kept = []
+    for _ in range(frames):
+        code = model(code).argmax(-1)
+        kept.append(code.flatten())
+    show(torch.stack(kept).tolist())
+""",
+        ),
+    ),
+)

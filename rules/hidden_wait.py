@@ -1,0 +1,180 @@
+"""A library call that reads a device value inside.
+
+## Why it costs
+Nothing in the source looks like a read, but the library takes one: to raise an error, to choose a path, to advance a counter. It costs
+the host a full wait all the same.
+
+## Instead
+- `clip_grad_norm_(..., error_if_nonfinite=True)`: the default form does not wait; look at the returned norm every N steps.
+- `BatchNorm(momentum=None)`: it reads its batch counter on every training forward. A fixed momentum does not, and gives other results.
+- `GradScaler.step`: one read per optimizer step is its design. bf16 needs no scaler.
+- `pack_padded_sequence(..., enforce_sorted=False)`: uploads the order. Sort in the collate function, keep the lengths on the host, and
+  pass `enforce_sorted=True`.
+- `torch.normal(mean, std)` with a tensor of deviations, and `Normal.sample`: `mean + std * torch.randn_like(mean)`; `rsample` draws the
+  same numbers as `sample` (compared on the CPU).
+- `cov`, `corrcoef`, `to_sparse`, `embedding_bag` with offsets: once every N steps, or written out with products and sums.
+
+## Not flagged
+The default `clip_grad_norm_`; BatchNorm with a momentum; `optimizer.step` of SGD, Adam and AdamW; losses; attention; `multinomial`.
+
+## Evidence
+NVIDIA H200, torch 2.11:
+- `torch.nn.utils.clip_grad_norm_(params, 1.0, error_if_nonfinite=True)`: 1 wait
+- `torch.nn.utils.rnn.pack_padded_sequence(seq, lens_cpu, batch_first=True, enforce_sorted=False)`: 1 wait
+- `torch.normal(x, x.abs())`: 2 waits
+- `torch.cov(X)`: 1 wait
+- `X.to_sparse()`: 1 wait
+- `swa.update_parameters(lin)`: 2 waits
+- `torch.nn.utils.clip_grad_norm_(params, 1.0)`: free
+- `opt_adamw_foreach.step()`: free
+- `torch.normal(x, 1.0)`: free
+- `torch.multinomial(x.abs()+0.1, 1)`: free
+
+## How to confirm
+`torch.cuda.set_sync_debug_mode("warn")` reports a line inside torch; the stack shows the caller.
+"""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hostlint.facts.kinds import FactKind
+from hostlint.rule import Example, Problem, Rule
+from hostlint.wording import text, when
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from hostlint.facts.fact import Fact
+
+CURES = {
+    "clip_grad_norm_": "leave out `error_if_nonfinite=True` and look at the returned norm every N steps",
+    "clip_grad_norm": "leave out `error_if_nonfinite=True` and look at the returned norm every N steps",
+    "pack_padded_sequence": "sort in the collate function, keep the lengths on the host and pass `enforce_sorted=True`",
+    "normal": "write `mean + std * torch.randn_like(mean)`",
+    "sample": "`rsample()` under `torch.no_grad()` draws the same numbers without reading",
+    "step": "train in bf16, which needs no scaler, or accept one wait per optimizer step",
+    "update_parameters": "update the average every N steps",
+    "embedding_bag": "use `embedding` and a sum over rows of fixed length",
+}
+BATCH_NORM = "a fixed momentum needs no read (and gives other results), or keep the counter on the host"
+OTHERWISE = "call it every N steps, or compute the value with ops that stay on the device"
+
+
+def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
+    return Problem(f"`{text(node)}` reads a device value inside {when(fact)}, and the host waits; {_instead(node)}")
+
+
+def _instead(node: cst.BaseExpression) -> str:
+    import libcst as cst
+
+    match node:
+        case cst.Call(func=cst.Attribute(attr=cst.Name(name)) | cst.Name(name)):
+            return BATCH_NORM if "BatchNorm" in name else CURES.get(name, OTHERWISE)
+    return OTHERWISE
+
+
+RULE = Rule(
+    code="HL116",
+    name="hidden-wait",
+    summary="a library call reads a device value inside",
+    kinds=(FactKind.HIDDEN_WAIT,),
+    check=check,
+    examples=(
+        Example(
+            bad="""\
+import torch
+
+net = torch.nn.Linear(16, 16).cuda()
+
+
+def fit(batches, opt):
+    for x in batches:
+        net(x.cuda(non_blocking=True)).square().mean().backward()
+        torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0, error_if_nonfinite=True)  # expect
+        opt.step()
+        opt.zero_grad()
+""",
+            good="""\
+import torch
+
+net = torch.nn.Linear(16, 16).cuda()
+
+
+def fit(batches, opt):
+    for x in batches:
+        net(x.cuda(non_blocking=True)).square().mean().backward()
+        torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        opt.step()
+        opt.zero_grad()
+""",
+        ),
+        Example(
+            bad="""\
+import torch
+from torch import nn
+
+
+class Jitter(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.centre = nn.Parameter(torch.zeros(width))
+        self.spread = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        noise = torch.normal(self.centre, self.spread.exp())  # expect
+        return x + noise + torch.normal(self.centre, 1.0)
+""",
+            good="""\
+import torch
+from torch import nn
+
+
+class Jitter(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.centre = nn.Parameter(torch.zeros(width))
+        self.spread = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        noise = self.centre + self.spread.exp() * torch.randn_like(self.centre)
+        return x + noise + torch.normal(self.centre, 1.0)
+""",
+        ),
+        Example(
+            bad="""\
+import torch
+from torch import nn
+from torch.nn.utils.rnn import pack_padded_sequence
+
+
+class Tagger(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.table = nn.Parameter(torch.zeros(100, width))
+        self.cell = nn.LSTM(width, width, batch_first=True)
+
+    def forward(self, ids, lengths: list[int]):
+        rows = self.table[ids]
+        packed = pack_padded_sequence(rows, lengths, batch_first=True, enforce_sorted=False)  # expect
+        return self.cell(packed)[0]
+""",
+            good="""\
+import torch
+from torch import nn
+from torch.nn.utils.rnn import pack_padded_sequence
+
+
+class Tagger(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.table = nn.Parameter(torch.zeros(100, width))
+        self.cell = nn.LSTM(width, width, batch_first=True)
+
+    def forward(self, ids, lengths: list[int]):
+        rows = self.table[ids]
+        packed = pack_padded_sequence(rows, lengths, batch_first=True, enforce_sorted=True)
+        return self.cell(packed)[0]
+""",
+        ),
+    ),
+)

@@ -1,0 +1,205 @@
+"""A tensor built on the host and moved at once: `torch.arange(n).to(device)`.
+
+## Why it costs
+The values are computed on the host and copied from pageable memory, and the host waits for the copy behind all queued kernels. The
+device could have made most of them itself.
+
+## Instead
+- `torch.arange(n, device=...)`, `zeros`, `ones`, `full`, `linspace` with `device=`: integers and fills are the same on both sides.
+- Tables with `exp`, `pow`, `sin`: the device's last bits differ from the host's. Keep the host build where bits count, and keep its
+  result: a buffer, or a memo by (size, dtype, device).
+- Random numbers with a host generator: draw them on the host once per request and upload the whole block.
+- `torch.tensor([...]).to(device)`: see pageable-constructor; a literal becomes a buffer or `torch.full`.
+
+## Not flagged
+Factories with `device=`; a tensor that stays on the host; uploads behind a memo, in `__init__`, before the loop; a received tensor (see
+blocking-upload).
+
+## Evidence
+NVIDIA H200, torch 2.11:
+- `torch.arange(10).to(d)`: 1 wait
+- `torch.tensor([1.,2.]).to(d)`: 1 wait
+- `torch.tensor([1.,2.]).cuda()`: 1 wait
+- `torch.from_numpy(np_arr).to(d)`: 1 wait
+- `torch.arange(10, device=d)`: free
+- `torch.linspace(0, 1, 10, device=d)`: free
+- `torch.randperm(10, device=d)`: free
+- `torch.zeros_like(h, device=d)`: free
+
+## How to confirm
+`torch.cuda.set_sync_debug_mode("warn")` reports the `.to` or `.cuda`.
+"""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hostlint.facts.kinds import FactKind
+from hostlint.rule import Example, Problem, Rule
+from hostlint.wording import text, when
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from hostlint.facts.fact import Fact
+
+ALIKE = frozenset({"arange", "zeros", "ones", "full", "empty", "eye", "zeros_like", "ones_like", "full_like", "empty_like"})
+
+
+def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
+    return Problem(f"`{text(node)}` builds on the host and uploads {when(fact)}, and the host waits for the copy; {_instead(node)}")
+
+
+def _instead(node: cst.BaseExpression) -> str:
+    import libcst as cst
+
+    match node:
+        case cst.Call(func=cst.Attribute(value=cst.Call(func=cst.Attribute(value=cst.Name("torch"), attr=cst.Name(factory))))):
+            if factory in ALIKE:
+                return f"give `torch.{factory}` the device (`device=`), the values are the same"
+            if factory in {"tensor", "as_tensor", "from_numpy"}:
+                return "keep a constant in a buffer or memo, upload changing values once before the loop"
+    return "build it on the device (`device=`), or keep the uploaded result where its last bits must stay the host's"
+
+
+RULE = Rule(
+    code="HL202",
+    name="host-built-then-moved",
+    summary="a tensor is built on the host and moved to the device on a step's path",
+    kinds=(FactKind.HOST_BUILT_MOVE,),
+    check=check,
+    examples=(
+        Example(
+            bad="""\
+import torch
+from torch import nn
+
+
+class Positions(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.table = nn.Parameter(torch.zeros(512, width))
+
+    def forward(self, x):
+        index = torch.arange(x.shape[1]).to(self.table.device)  # expect
+        plain = torch.arange(x.shape[1], device=self.table.device)
+        return x + self.table[index] + self.table[plain]
+""",
+            good="""\
+import torch
+from torch import nn
+
+
+class Positions(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.table = nn.Parameter(torch.zeros(512, width))
+
+    def forward(self, x):
+        index = torch.arange(x.shape[1], device=self.table.device)
+        return x + self.table[index]
+""",
+        ),
+        Example(
+            bad="""\
+import torch
+
+
+def sample(unet, x, steps: int):
+    x = x.cuda()
+    for i in range(steps):
+        t = torch.full((x.shape[0],), 1.0 - i / steps)
+        width = torch.ones(3)
+        x = unet(x, t.cuda())  # expect
+        x = x * width.sum()
+    return x
+""",
+            good="""\
+import torch
+
+
+def sample(unet, x, steps: int):
+    x = x.cuda()
+    for i in range(steps):
+        t = torch.full((x.shape[0],), 1.0 - i / steps, device="cuda")
+        width = torch.ones(3)
+        x = unet(x, t)
+        x = x * width.sum()
+    return x
+""",
+        ),
+        Example(
+            bad="""\
+import numpy as np
+import torch
+
+
+def metadata(rows: list[int], device):
+    starts = torch.from_numpy(np.cumsum(rows)).to(device)  # expect
+    return starts, torch.tensor(rows)
+
+
+def engine(model, batches):
+    state = torch.zeros(8, device="cuda")
+    for batch in batches:
+        state = model(state, *metadata(batch.rows, state.device))
+    return state
+""",
+            good="""\
+import numpy as np
+import torch
+
+
+def metadata(rows: list[int]):
+    return torch.from_numpy(np.cumsum(rows)), torch.tensor(rows)
+
+
+def engine(model, batches):
+    state = torch.zeros(8, device="cuda")
+    for batch in batches:
+        state = model(state, *metadata(batch.rows))
+    return state
+""",
+        ),
+        Example(
+            bad="""\
+import math
+
+import torch
+from torch import nn
+
+
+class Sinusoid(nn.Module):
+    def __init__(self, half: int):
+        super().__init__()
+        self.half = half
+
+    def forward(self, t):
+        table = torch.exp(-math.log(10000) * torch.arange(self.half) / self.half)
+        angle = t[:, None] * table.to("cuda")  # expect
+        return torch.cat([angle.cos(), angle.sin()], -1)
+""",
+            good="""\
+import functools
+import math
+
+import torch
+from torch import nn
+
+
+@functools.lru_cache(maxsize=8)
+def frequencies(half: int, device: str):
+    return torch.exp(-math.log(10000) * torch.arange(half) / half).to(device)
+
+
+class Sinusoid(nn.Module):
+    def __init__(self, half: int):
+        super().__init__()
+        self.half = half
+
+    def forward(self, t):
+        angle = t[:, None] * frequencies(self.half, "cuda")
+        return torch.cat([angle.cos(), angle.sin()], -1)
+""",
+        ),
+    ),
+)

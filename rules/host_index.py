@@ -1,0 +1,184 @@
+"""A device tensor indexed with a Python list, a NumPy array or a host tensor.
+
+## Why it costs
+torch turns the index into a tensor on the host and copies it to the device, and the host waits for the copy. For a write the value is
+uploaded as well.
+
+## Instead
+- Regular positions: a slice (`x[:, 0:4]`, `x[::2]`).
+- Fixed positions: an index buffer (`register_buffer(..., persistent=False)`), or a tensor made once before the loop.
+- A mask on the host: turn it into a device mask once; then `x[mask] = number` is `masked_fill`.
+
+## Not flagged
+Slices and integers; device tensors as index; a boolean host mask used for reading; lists and arrays that are indexed on the host.
+
+## Evidence
+NVIDIA H200, torch 2.11:
+- `x[[0, 2, 3]]`: 1 wait
+- `x[[0, 2, 3]] = 1.0`: 2 waits
+- `x[hidx] = 1.0`: 2 waits
+- `x[hm] = 0.0`: 1 wait
+- `x[np_mask]`: 2 waits
+- `x[lst_mask]`: 2 waits
+- `x[hm]`: free
+- `x[1:3]`: free
+- `x[idx]`: free
+
+## How to confirm
+`torch.cuda.set_sync_debug_mode("warn")` reports the line.
+"""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hostlint.facts.kinds import FactKind
+from hostlint.rule import Example, Problem, Rule
+from hostlint.wording import text, when
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from hostlint.facts.fact import Fact
+
+
+def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
+    uploads = f"`{text(node)}` uploads its index {when(fact)}, and the host waits for the copy"
+    return Problem(f"{uploads}; {_slice(node)}keep the index on the device (a buffer, or a tensor made before the loop)")
+
+
+def _slice(node: cst.BaseExpression) -> str:
+    """The slice that picks the same elements, where the list is a regular one."""
+    import libcst as cst
+
+    match node:
+        case cst.Subscript(slice=parts):
+            for part in parts:
+                match part.slice:
+                    case cst.Index(value=cst.List(elements=elements)):
+                        words = _regular([element.value for element in elements])
+                        return f"slice with `{words}`, or " if words else ""
+    return ""
+
+
+def _regular(elements: list[cst.BaseExpression]) -> str:
+    import libcst as cst
+
+    numbers = [int(e.value) for e in elements if isinstance(e, cst.Integer) and e.value.isdecimal()]
+    if len(numbers) != len(elements) or len(numbers) < 2:
+        return ""
+    step = numbers[1] - numbers[0]
+    if step < 1 or numbers != list(range(numbers[0], numbers[-1] + 1, step)):
+        return ""
+    return f"{numbers[0]}:{numbers[-1] + 1}" + (f":{step}" if step > 1 else "")
+
+
+RULE = Rule(
+    code="HL204",
+    name="host-index",
+    summary="a device tensor is indexed with a list, a NumPy array or a host tensor",
+    kinds=(FactKind.HOST_INDEX,),
+    check=check,
+    examples=(
+        Example(
+            bad="""\
+import torch
+from torch import nn
+
+
+class Pick(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.gain = nn.Parameter(torch.ones(width, width))
+
+    def forward(self, x):
+        some = self.gain[:, [0, 2, 4]]  # expect
+        first = self.gain[:, 0:3]
+        return x @ (some + first)
+""",
+            good="""\
+import torch
+from torch import nn
+
+
+class Pick(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.gain = nn.Parameter(torch.ones(width, width))
+
+    def forward(self, x):
+        some = self.gain[:, 0:5:2]
+        first = self.gain[:, 0:3]
+        return x @ (some + first)
+""",
+        ),
+        Example(
+            bad="""\
+import numpy as np
+import torch
+
+
+def sweep(model, x, rounds: int):
+    x = x.to("cuda")
+    order = np.arange(64)[::-1].copy()
+    for _ in range(rounds):
+        x = model(x[order])  # expect
+        left = order[order > 3]
+        x = x + len(left)
+    return x
+""",
+            good="""\
+import numpy as np
+import torch
+
+
+def sweep(model, x, rounds: int):
+    x = x.to("cuda")
+    order = np.arange(64)[::-1].copy()
+    on_device = torch.from_numpy(order).to("cuda")
+    for _ in range(rounds):
+        x = model(x[on_device])
+        left = order[order > 3]
+        x = x + len(left)
+    return x
+""",
+        ),
+        Example(
+            bad="""\
+import torch
+
+
+def allocate(pool, rows: list[int]):
+    table = torch.tensor([3, 1, 4])
+    pool[rows] = 0  # expect
+    return table[rows]
+
+
+def engine(model, batches):
+    pool = torch.ones(128, 8, device="cuda")
+    host_rows = torch.tensor([1, 5, 7])
+    for batch in batches:
+        allocate(pool, [0, 1, 2])
+        model(pool[host_rows])  # expect
+        model(pool[0], batch)
+""",
+            good="""\
+import torch
+
+
+def allocate(pool, rows: int):
+    table = torch.tensor([3, 1, 4])
+    pool[:rows] = 0
+    return table[[0, 1]]
+
+
+def engine(model, batches):
+    pool = torch.ones(128, 8, device="cuda")
+    rows = torch.tensor([1, 5, 7], device="cuda")
+    for batch in batches:
+        allocate(pool, 3)
+        model(pool[rows])
+        model(pool[0], batch)
+""",
+        ),
+    ),
+)

@@ -1,0 +1,169 @@
+"""`torch.tensor(data, device=...)` on a step's path: Python data uploaded from pageable memory.
+
+## Why it costs
+The constructor builds the tensor on the host and copies it from ordinary (pageable) memory. That copy is queued behind all kernels and
+the host waits until it is done, also for a single number.
+
+## Instead
+- One number: `torch.full((1,), v, dtype=..., device=...)` or `torch.full((), ...)`; it travels as a kernel argument. State the dtype: a
+  list of ints gives int64, a NumPy float64 scalar gives float64 in `torch.tensor` and float32 in `torch.full`.
+- A range: `torch.arange(a, b, device=...)`.
+- A constant: a buffer (`register_buffer(..., persistent=False)`), or a memo by (values, dtype, device) that nobody writes into. Keep the
+  order of the operations: in half precision `1 / std` cast is not `1 / cast(std)`.
+- Values that change: one upload before the loop for all steps, then index it by the host's step counter.
+- Nothing is made in a graph capture; an upload there is an error, or stale data.
+
+## Not flagged
+Factories that fill on the device (`full`, `zeros`, `arange`, `new_full`, `scalar_tensor`); tensors without `device=` or on the CPU; memos
+and buffers; `as_tensor` of a tensor that is on the device already.
+
+## Evidence
+NVIDIA H200, torch 2.11:
+- `torch.tensor(3, device=d)`: 1 wait
+- `torch.as_tensor(2.0, device=d)`: 1 wait
+- `torch.as_tensor(np_arr, device=d)`: 1 wait
+- `x.new_tensor([1.0, 2.0])`: 1 wait
+- `torch.full((4,), 2.0, device=d)`: free
+- `torch.arange(10, device=d)`: free
+- `torch.scalar_tensor(2.0, device=d)`: free
+- `x.new_full((3,), 1.0)`: free
+
+## How to confirm
+`torch.cuda.set_sync_debug_mode("warn")` reports the constructor.
+"""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hostlint.facts.kinds import FactKind
+from hostlint.rule import Example, Problem, Rule
+from hostlint.wording import text, when
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from hostlint.facts.fact import Fact
+
+
+def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
+    return Problem(f"`{text(node)}` uploads host data {when(fact)}, and the host waits for the copy; {_instead(node)}")
+
+
+def _instead(node: cst.BaseExpression) -> str:
+    import libcst as cst
+
+    fill = "new_full" if isinstance(node, cst.Call) and _name(node) == "new_tensor" else "torch.full"
+    match node:
+        case cst.Call(args=[cst.Arg(value=cst.BaseNumber() | cst.UnaryOperation() as value), *_]):
+            return f"fill on the device: `{fill}((), {text(value)}, ...)`, with the dtype stated"
+        case cst.Call(args=[cst.Arg(value=cst.List(elements=[cst.Element(value=value)])), *_]):
+            return f"fill on the device: `{fill}((1,), {text(value)}, ...)`, with the dtype stated"
+        case cst.Call(args=[cst.Arg(value=cst.Call(func=cst.Name("range"))), *_]):
+            return "make the range on the device with `torch.arange`"
+    return "fill a single number with `torch.full`, keep a constant in a buffer or memo, upload changing values once before the loop"
+
+
+def _name(call: cst.Call) -> str:
+    import libcst as cst
+
+    return call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
+
+
+RULE = Rule(
+    code="HL201",
+    name="pageable-constructor",
+    summary="a tensor constructor uploads Python or NumPy data to the device on a step's path",
+    kinds=(FactKind.UPLOAD_CONSTRUCTOR,),
+    check=check,
+    examples=(
+        Example(
+            bad="""\
+import torch
+
+
+def decode(model, token, limit: int):
+    for position in range(limit):
+        where = torch.tensor([position], device="cuda")  # expect
+        start = torch.zeros(1, dtype=torch.long, device="cuda")
+        token = model(token, where, start)
+    return token
+""",
+            good="""\
+import torch
+
+
+def decode(model, token, limit: int):
+    positions = torch.arange(limit, device="cuda")
+    start = torch.zeros(1, dtype=torch.long, device="cuda")
+    for position in range(limit):
+        where = positions[position : position + 1]
+        token = model(token, where, start)
+    return token
+""",
+        ),
+        Example(
+            bad="""\
+import torch
+from torch import nn
+
+
+class Denormalise(nn.Module):
+    def __init__(self, mean: list[float]):
+        super().__init__()
+        self.mean = mean
+        self.gain = nn.Parameter(torch.ones(len(mean)))
+
+    def forward(self, z):
+        shift = torch.tensor(self.mean, device=self.gain.device, dtype=z.dtype)  # expect
+        half = self.gain.new_full((1,), 0.5)
+        return (z * self.gain + shift) * half
+""",
+            good="""\
+import torch
+from torch import nn
+
+
+class Denormalise(nn.Module):
+    def __init__(self, mean: list[float]):
+        super().__init__()
+        self.register_buffer("mean", torch.tensor(mean), persistent=False)
+        self.gain = nn.Parameter(torch.ones(len(mean)))
+
+    def forward(self, z):
+        half = self.gain.new_full((1,), 0.5)
+        return (z * self.gain + self.mean.to(z.dtype)) * half
+""",
+        ),
+        Example(
+            bad="""\
+import numpy as np
+import torch
+
+net = torch.nn.Linear(4, 4).cuda()
+
+
+def control(robot, steps: int):
+    goal = torch.zeros(4, device="cuda")
+    for _ in range(steps):
+        pull = goal.new_tensor([0.0, 0.0, 9.81, 0.0])  # expect
+        sensed = torch.as_tensor(np.ones(4, dtype=np.float32), device="cuda")  # expect
+        goal = net(goal + pull + torch.as_tensor(goal, device="cuda") + sensed)
+    return goal
+""",
+            good="""\
+import torch
+
+net = torch.nn.Linear(4, 4).cuda()
+
+
+def control(robot, steps: int):
+    goal = torch.zeros(4, device="cuda")
+    pull = goal.new_tensor([0.0, 0.0, 9.81, 0.0])
+    sensed = torch.ones(4, device="cuda")
+    for _ in range(steps):
+        goal = net(goal + pull + torch.as_tensor(goal, device="cuda") + sensed)
+    return goal
+""",
+        ),
+    ),
+)
