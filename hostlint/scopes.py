@@ -100,6 +100,11 @@ class Scopes:
             self._resolved[key] = self._attribute(self._name(file, head, function), rest)
         return self._resolved[key]
 
+    def binds(self, file: int, function: int, name: str) -> bool:
+        """Whether the function itself defines or imports the name (parameters and assignments apart)."""
+        nested = self._names_of(file).function_scopes.get(function)
+        return (nested is not None and name in nested) or any(name == local for local, _ in self.files[file].functions[function].imports)
+
     def member(self, klass: ClassId, name: str) -> Symbol | None:
         """A method or nested class that the class's own body holds."""
         nested = self._names_of(klass[0]).class_scopes.get(klass[1], {}).get(name)
@@ -119,7 +124,7 @@ class Scopes:
             outline = functions[function]
             for local, target in outline.imports:
                 if local == name:
-                    return self._absolute(target)
+                    return self.absolute(target)
             nested = self._names_of(file).function_scopes.get(function, {}).get(name)
             if nested is not None:
                 return nested
@@ -149,10 +154,10 @@ class Scopes:
         if isinstance(found, Symbol):
             return found
         if found is not None:
-            return self._absolute(found)
+            return self.absolute(found)
         outside = []
         for star in self.files[file].stars:
-            module = self._absolute(star)
+            module = self.absolute(star)
             if module is None or module.kind is not SymbolKind.MODULE:
                 outside.append(star)
                 continue
@@ -163,7 +168,7 @@ class Scopes:
             return Symbol(SymbolKind.EXTERNAL, name=f"builtins.{name}")
         return Symbol(SymbolKind.EXTERNAL, name=f"{outside[0]}.{name}") if len(outside) == 1 else None
 
-    def _absolute(self, dotted: str) -> Symbol | None:
+    def absolute(self, dotted: str) -> Symbol | None:
         """An absolute dotted name: through the first project module on its way, else a name outside the project."""
         if dotted.partition(".")[0] in self._roots:
             for end in _prefix_ends(dotted):
@@ -175,17 +180,18 @@ class Scopes:
     def _attribute(self, symbol: Symbol | None, rest: str) -> Symbol | None:
         while rest and symbol is not None:
             if symbol.kind is SymbolKind.EXTERNAL:
-                return self._absolute(f"{symbol.name}.{rest}")
+                return self.absolute(f"{symbol.name}.{rest}")
             name, _, rest = rest.partition(".")
             if symbol.kind is SymbolKind.MODULE:
-                symbol = self._module_attribute(symbol.file, name)
+                symbol = self.module_attribute(symbol.file, name)
             elif symbol.kind is SymbolKind.CLASS:
                 symbol = self.member(symbol.id, name)
             else:
                 return None
         return symbol
 
-    def _module_attribute(self, file: int, name: str) -> Symbol | None:
+    def module_attribute(self, file: int, name: str) -> Symbol | None:
+        """What `module.name` is: a name of the module, else a module below it."""
         symbol = self._module_name(file, name)
         if symbol is not None and not symbol.name.startswith("builtins."):
             return symbol

@@ -172,7 +172,7 @@ def _asks_for(test: ast.expr) -> tuple[str | None, bool]:
         kept = next((text for part in ast.walk(test) if isinstance(part, ast.Attribute) and (text := chain(part)).startswith("self.")), None)
         return (_first_attribute(kept), isinstance(op, (ast.Eq, ast.GtE, ast.LtE))) if kept else (None, False)
     if isinstance(test, ast.Call) and chain(test.func) == "hasattr" and len(test.args) == 2 and isinstance(test.args[1], ast.Constant):
-        return f"{chain(test.args[0])}.{test.args[1].value}", True
+        return f"{chain(test.args[0])}.{test.args[1].value!s}", True
     if isinstance(test, (ast.Name, ast.Attribute)):
         return chain(test), True
     return None, False

@@ -53,7 +53,7 @@ class Param(NamedTuple):
 class FunctionOutline(NamedTuple):
     """A function, method, lambda or (index 0) the module's body."""
 
-    index: int
+    index: int  # type: ignore[assignment]  # nobody asks a record for tuple.index
     name: str  # "<module>", "<lambda>"
     qualname: str  # "Class.method", "outer.inner"
     line: int
@@ -83,7 +83,7 @@ class FunctionFlag:
 
 
 class ClassOutline(NamedTuple):
-    index: int
+    index: int  # type: ignore[assignment]  # as above
     name: str
     qualname: str
     line: int

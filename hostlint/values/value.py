@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from hostlint.model import Confidence
+from hostlint.values.detail import Detail
 
 
 class Place(Enum):
@@ -15,6 +16,8 @@ class Place(Enum):
     TENSOR = "tensor of unknown place"
     UNKNOWN = "unknown"
 
+    __hash__ = object.__hash__  # the default hashes the name string on every look-up
+
 
 @dataclass(frozen=True, slots=True)
 class Value:
@@ -24,15 +27,21 @@ class Value:
     why: str = ""
     confidence: Confidence = Confidence.CERTAIN
     rank0: bool | None = None
+    vector: bool = False  # known to be 1-D, so that an element of it is 0-dim
     boolean: bool | None = None
     integer: bool | None = None
     pinned: bool = False
     fresh: bool = False  # built in this function from host data (a constructor or NumPy), not received
-    detail: object = None  # what kind of Python object: see hostlint.values.detail
+    large: bool = False
+    detail: Detail | None = None  # what kind of Python object: see hostlint.values.detail
 
     @property
     def is_device(self) -> bool:
         return self.place is Place.DEVICE
+
+    @property
+    def is_tensor(self) -> bool:
+        return self.place in (Place.DEVICE, Place.HOST, Place.TENSOR)
 
     @property
     def is_host(self) -> bool:

@@ -1,0 +1,164 @@
+"""Calls whose result depends on containers or names rather than on the table of torch: zip, enumerate, getattr, dict.get, torch.device …"""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from hostlint.model import Confidence
+from hostlint.values import detail as d
+from hostlint.values.lattice import INTEGER, PYTHON, UNKNOWN, combine, device_name, element, join_all, list_of
+from hostlint.values.results import Argument
+from hostlint.values.value import Place, Value
+
+Keywords = Mapping[str, Argument]
+
+
+def _one_of(value: Value) -> Value:
+    from hostlint.values.nodes import one_of
+
+    return one_of(value)
+
+
+def _rows(arguments: Sequence[Argument], keywords: Keywords) -> Value:
+    """list(x), tuple(x), reversed(x), sorted(x), iter(x), tqdm(x): the same elements."""
+    if not arguments:
+        return Value(Place.PYTHON, detail=d.Items("list", ()))
+    value = arguments[0].value
+    return value if isinstance(value.detail, (d.Items, d.ListOf)) else list_of(_one_of(value))
+
+
+def _zip(arguments: Sequence[Argument], keywords: Keywords) -> Value:
+    return list_of(Value(Place.PYTHON, detail=d.Items("tuple", tuple(_one_of(a.value) for a in arguments))))
+
+
+def _enumerate(arguments: Sequence[Argument], keywords: Keywords) -> Value:
+    inner = _one_of(arguments[0].value) if arguments else UNKNOWN
+    return list_of(Value(Place.PYTHON, detail=d.Items("tuple", (INTEGER, inner))))
+
+
+def _extreme(arguments: Sequence[Argument], keywords: Keywords) -> Value:
+    """max, min: one of the arguments, or of the only argument's elements."""
+    values = [_one_of(arguments[0].value)] if len(arguments) == 1 else [a.value for a in arguments]
+    return join_all(values) if any(v.is_tensor for v in values) else combine(values)
+
+
+def _sum(arguments: Sequence[Argument], keywords: Keywords) -> Value:
+    return _one_of(arguments[0].value) if arguments else UNKNOWN
+
+
+def _map(arguments: Sequence[Argument], keywords: Keywords) -> Value:
+    function = arguments[0].value.detail if arguments else None
+    if isinstance(function, d.External) and function.name in {"builtins.int", "builtins.float", "builtins.str", "builtins.bool"}:
+        return list_of(Value(Place.PYTHON, rank0=True))
+    return UNKNOWN
+
+
+def _filter(arguments: Sequence[Argument], keywords: Keywords) -> Value:
+    return list_of(_one_of(arguments[1].value)) if len(arguments) > 1 else UNKNOWN
+
+
+def _next(arguments: Sequence[Argument], keywords: Keywords) -> Value:
+    return _one_of(arguments[0].value) if arguments else UNKNOWN
+
+
+def _device(arguments: Sequence[Argument], keywords: Keywords) -> Value:
+    given = arguments[0] if arguments else keywords.get("type") or keywords.get("device")
+    if given is None:
+        return Value(Place.PYTHON, detail=d.Device("unknown"))
+    found = given.value.detail
+    return Value(Place.PYTHON, detail=d.Device(device_name(found) if found is not None else "unknown"))
+
+
+def _accelerator(arguments: Sequence[Argument], keywords: Keywords) -> Value:
+    return Value(Place.PYTHON, detail=d.Device("device"))
+
+
+def _partial(arguments: Sequence[Argument], keywords: Keywords) -> Value:
+    return Value(Place.PYTHON, detail=d.Partial(arguments[0].value, tuple(a.value for a in arguments[1:]))) if arguments else UNKNOWN
+
+
+def _parameter(arguments: Sequence[Argument], keywords: Keywords) -> Value:
+    inner = arguments[0].value if arguments else UNKNOWN
+    return Value(Place.DEVICE, "it is a module's parameter", Confidence.LIKELY, rank0=inner.rank0, vector=inner.vector)
+
+
+def _same(arguments: Sequence[Argument], keywords: Keywords) -> Value:
+    return replace(arguments[0].value, fresh=False) if arguments else UNKNOWN
+
+
+def _modules(arguments: Sequence[Argument], keywords: Keywords) -> Value:
+    return _rows(arguments, keywords) if arguments else Value(Place.PYTHON, detail=d.ListOf(UNKNOWN))
+
+
+def _sequential(arguments: Sequence[Argument], keywords: Keywords) -> Value:
+    return Value(Place.PYTHON, detail=d.ExternalInstance(("torch.nn.Sequential",)))
+
+
+def _number(arguments: Sequence[Argument], keywords: Keywords) -> Value:
+    return Value(Place.PYTHON, rank0=True)
+
+
+def _python(arguments: Sequence[Argument], keywords: Keywords) -> Value:
+    return PYTHON
+
+
+def _dict(arguments: Sequence[Argument], keywords: Keywords) -> Value:
+    if arguments:
+        return replace(arguments[0].value, fresh=False) if isinstance(arguments[0].value.detail, (d.Mapping, d.ListOf)) else UNKNOWN
+    return Value(Place.PYTHON, detail=d.Mapping(tuple((key, argument.value) for key, argument in keywords.items())))
+
+
+def _product(arguments: Sequence[Argument], keywords: Keywords) -> Value:
+    return list_of(Value(Place.PYTHON, detail=d.Items("tuple", tuple(_one_of(a.value) for a in arguments))))
+
+
+Special = Callable[[Sequence[Argument], Keywords], Value]
+BUILTINS: dict[str, Special] = {
+    **dict.fromkeys(("builtins.list", "builtins.tuple", "builtins.set", "builtins.reversed", "builtins.sorted", "builtins.iter", "tqdm.tqdm",
+                     "tqdm.auto.tqdm", "tqdm.trange", "itertools.chain", "itertools.islice", "builtins.frozenset", "collections.deque"), _rows),
+    **dict.fromkeys(("builtins.max", "builtins.min"), _extreme),
+    **dict.fromkeys(("torch.nn.Parameter", "torch.nn.parameter.Parameter"), _parameter),
+    **dict.fromkeys(("copy.copy", "copy.deepcopy", "typing.cast"), _same),
+    **dict.fromkeys(("torch.nn.ModuleList", "torch.nn.ModuleDict"), _modules),
+    **dict.fromkeys(("builtins.float", "builtins.int", "builtins.len", "builtins.round", "builtins.abs_", "math.prod", "builtins.hash", "builtins.ord"), _number),
+    **dict.fromkeys(("torch.cuda.current_device", "torch.cuda.device", "torch.accelerator.current_accelerator"), _accelerator),
+    "builtins.zip": _zip, "builtins.enumerate": _enumerate, "builtins.sum": _sum, "builtins.map": _map, "builtins.filter": _filter,
+    "builtins.next": _next, "builtins.dict": _dict, "torch.device": _device, "functools.partial": _partial,
+    "torch.nn.Sequential": _sequential, "builtins.str": _python, "builtins.range": lambda a, k: list_of(INTEGER), "itertools.product": _product,
+    "torch.no_grad": _python, "torch.Size": _python, "builtins.getattr": lambda a, k: UNKNOWN,
+}  # fmt: skip
+
+
+def _get(receiver: Value, arguments: Sequence[Argument]) -> Value:
+    from hostlint.values.nodes import subscript
+
+    if not arguments:
+        return UNKNOWN
+    found = subscript(receiver, arguments[0].value)
+    return join_all([found, arguments[1].value]) if len(arguments) > 1 else found
+
+
+def _pop(receiver: Value, arguments: Sequence[Argument]) -> Value:
+    return _get(receiver, arguments) if isinstance(receiver.detail, d.Mapping) else _one_of(receiver)
+
+
+def _elements(receiver: Value, arguments: Sequence[Argument]) -> Value:
+    if isinstance(receiver.detail, d.Mapping):
+        return list_of(join_all(value for _, value in receiver.detail.items))
+    return list_of(element(receiver.detail)) if isinstance(receiver.detail, d.ListOf) else UNKNOWN
+
+
+def _pairs(receiver: Value, arguments: Sequence[Argument]) -> Value:
+    values = _elements(receiver, arguments)
+    return list_of(Value(Place.PYTHON, detail=d.Items("tuple", (PYTHON, element(values.detail)))))
+
+
+def _text(receiver: Value, arguments: Sequence[Argument]) -> Value:
+    return PYTHON
+
+
+METHODS: dict[str, Callable[[Value, Sequence[Argument]], Value]] = {
+    "get": _get, "setdefault": _get, "pop": _pop, "popleft": _pop, "values": _elements, "items": _pairs, "copy": lambda r, a: r,
+    "keys": lambda r, a: list_of(PYTHON), "join": _text, "format": _text, "split": _text, "strip": _text, "lower": _text,
+    "index": lambda r, a: INTEGER, "count": lambda r, a: INTEGER,
+}  # fmt: skip

@@ -1,0 +1,114 @@
+"""What is known of a Python object beyond its being one: literals, containers, devices, dtypes, functions, classes, instances."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hostlint.scopes import ClassId, FunctionId
+
+if TYPE_CHECKING:
+    from hostlint.values.value import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """Base of all details."""
+
+
+@dataclass(frozen=True, slots=True)
+class Literal(Detail):
+    """A number, string, bool or None of the source; `type_name` also where the value itself was too long to keep."""
+
+    type_name: str
+    value: int | float | str | bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Items(Detail):
+    """A tuple, list or set with known items."""
+
+    kind: str
+    items: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf(Detail):
+    """A list, tuple, set, generator or dictionary of which only an element's value is known."""
+
+    element: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping(Detail):
+    """A dictionary with known literal keys."""
+
+    items: tuple[tuple[str | int | None, Value], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Device(Detail):
+    """A device or its name; the Value's `place` of a tensor made on it is `on`."""
+
+    on: str  # "device", "host" or "unknown"
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Dtype(Detail):
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class External(Detail):
+    """A module, function or class outside the project, by its dotted name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalInstance(Detail):
+    """An object of a class outside the project; nearest class first."""
+
+    classes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Module(Detail):
+    """A module of the project."""
+
+    file: int
+
+
+@dataclass(frozen=True, slots=True)
+class Function(Detail):
+    function: FunctionId
+    receiver: Value | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Class(Detail):
+    klass: ClassId
+
+
+@dataclass(frozen=True, slots=True)
+class Instance(Detail):
+    klass: ClassId
+
+
+@dataclass(frozen=True, slots=True)
+class Super(Detail):
+    klass: ClassId
+
+
+@dataclass(frozen=True, slots=True)
+class Method(Detail):
+    """A method of a tensor, an outside object, a Python object or an unknown receiver."""
+
+    receiver: Value
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Partial(Detail):
+    function: Value
+    arguments: tuple[Value, ...]

@@ -1,0 +1,147 @@
+"""Joins and combinations of values: what a name is after two paths met, and what an operation on several values gives."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from hostlint.model import Confidence
+from hostlint.values.detail import Device, Detail, Items, ListOf, Literal
+from hostlint.values.value import Place, Value
+
+UNKNOWN = Value(Place.UNKNOWN)
+PYTHON = Value(Place.PYTHON)
+NUMBER = Value(Place.PYTHON, rank0=True)
+INTEGER = Value(Place.PYTHON, rank0=True, integer=True)
+TRUTH = Value(Place.PYTHON, rank0=True, boolean=True)
+NONE = Value(Place.PYTHON, detail=Literal("NoneType"))
+NUMPY = Value(Place.NUMPY)
+TENSOR = Value(Place.TENSOR)
+
+
+def is_none(value: Value) -> bool:
+    return isinstance(value.detail, Literal) and value.detail.type_name == "NoneType"
+
+
+def is_constant(value: Value) -> bool:
+    return isinstance(value.detail, Literal)
+
+
+def join_all(values: Iterable[Value]) -> Value:
+    """What holds of a value that is one of these; None among them says nothing of a tensor."""
+    result: Value | None = None
+    for value in values:
+        result = value if result is None else join(result, value)
+    return UNKNOWN if result is None else result
+
+
+def join(a: Value, b: Value) -> Value:
+    if a is b or a == b:
+        return a
+    if is_none(a) or is_none(b):
+        return b if is_none(a) else a
+    if a.place is b.place:
+        return _same_place(a, b)
+    for one, other in ((a, b), (b, a)):
+        if one.place is Place.DEVICE:
+            return _with_device(one, other)
+    places = {a.place, b.place}
+    if Place.UNKNOWN in places or places == {Place.PYTHON, Place.TENSOR} or places == {Place.NUMPY, Place.TENSOR}:
+        return UNKNOWN
+    if places == {Place.HOST, Place.TENSOR}:
+        return TENSOR
+    host = a if a.place is Place.HOST else b if b.place is Place.HOST else PYTHON
+    return replace(host, confidence=min(a.confidence, b.confidence), detail=None)
+
+
+def _same_place(a: Value, b: Value) -> Value:
+    strong = a if a.confidence <= b.confidence else b
+    return Value(
+        a.place,
+        strong.why or a.why or b.why,
+        min(a.confidence, b.confidence),
+        _agree(a.rank0, b.rank0),
+        a.vector and b.vector,
+        _agree(a.boolean, b.boolean),
+        _agree(a.integer, b.integer),
+        a.pinned and b.pinned,
+        a.fresh and b.fresh,
+        a.large and b.large,
+        _join_details(a.detail, b.detail),
+    )
+
+
+def _with_device(device: Value, other: Value) -> Value:
+    """A device value on one path: likely where the other is unknown or a constant to start from, else only possible."""
+    flags = {"rank0": _agree(device.rank0, other.rank0) if other.is_tensor else device.rank0, "detail": None}
+    if other.place is Place.UNKNOWN or other.place is Place.TENSOR or is_constant(other):
+        return replace(device, confidence=min(device.confidence, Confidence.LIKELY), **flags)  # type: ignore[arg-type]
+    return replace(device, place=Place.TENSOR if other.place is Place.HOST else Place.UNKNOWN, confidence=Confidence.POSSIBLE, **flags)  # type: ignore[arg-type]
+
+
+def _agree(a: bool | None, b: bool | None) -> bool | None:
+    return a if a is b else None
+
+
+def _join_details(a: Detail | None, b: Detail | None) -> Detail | None:
+    if a == b:
+        return a
+    if isinstance(a, (Items, ListOf)) and isinstance(b, (Items, ListOf)):
+        if isinstance(a, Items) and isinstance(b, Items) and a.kind == b.kind == "tuple" and len(a.items) == len(b.items):
+            return Items("tuple", tuple(join(x, y) for x, y in zip(a.items, b.items, strict=True)))
+        elements = [element(part) for part in (a, b) if not (isinstance(part, Items) and not part.items)]
+        return ListOf(join_all(elements)) if elements else a
+    if isinstance(a, (Device, Literal)) and isinstance(b, (Device, Literal)):
+        on = {device_name(a), device_name(b)}
+        if on <= {"device", "host"} and len(on) == 2:
+            return Device("device", "the accelerator where there is one")
+        return Device(on.pop()) if len(on) == 1 and on != {"unknown"} else None
+    return None
+
+
+def device_name(detail: Detail) -> str:
+    """"device", "host" or "unknown" for a device or the string that names one."""
+    if isinstance(detail, Device):
+        return detail.on
+    if isinstance(detail, Literal) and isinstance(detail.value, str):
+        head = detail.value.partition(":")[0]
+        return "host" if head == "cpu" else "device" if head in {"cuda", "npu", "xpu", "hpu", "mps", "musa", "hip"} else "unknown"
+    return "unknown"
+
+
+def element(detail: Detail | None) -> Value:
+    """The value of one element of a container."""
+    if isinstance(detail, ListOf):
+        return detail.element
+    if isinstance(detail, Items):
+        return join_all(detail.items)
+    return UNKNOWN
+
+
+def list_of(value: Value) -> Value:
+    return Value(Place.PYTHON, value.why, value.confidence, detail=ListOf(replace(value, fresh=False) if value.fresh else value))
+
+
+def combine(values: Sequence[Value]) -> Value:
+    """The result of tensor arithmetic on these values: on the device where one of them is, by the best evidence."""
+    tensors = [value for value in values if value.is_tensor]
+    best = next((v for v in tensors if v.is_device and v.confidence is Confidence.CERTAIN), None) or next((v for v in tensors if v.is_device), None)
+    if best is not None:
+        return _combined(best, Place.DEVICE, tensors, values)
+    unknown = any(value.place is Place.UNKNOWN for value in values)
+    if tensors:
+        place = Place.HOST if not unknown and all(value.place is Place.HOST for value in tensors) else Place.TENSOR
+        return _combined(tensors[0], place, tensors, values)
+    if any(value.place is Place.NUMPY for value in values):
+        return NUMPY
+    return UNKNOWN if unknown or not values else PYTHON
+
+
+def _combined(best: Value, place: Place, tensors: Sequence[Value], values: Sequence[Value]) -> Value:
+    unknown = len(tensors) < len(values) and any(value.place is Place.UNKNOWN for value in values)
+    ranks = {value.rank0 for value in tensors}
+    rank0 = None if unknown or None in ranks else ranks == {True}
+    confidence = best.confidence if place is not Place.HOST else min(value.confidence for value in tensors)
+    vector = any(value.vector for value in tensors) and all(value.vector or value.rank0 for value in tensors) and not unknown
+    kinds = {(value.boolean, value.integer) for value in tensors}
+    boolean, integer = kinds.pop() if len(kinds) == 1 and not unknown else (None, None)
+    return Value(place, best.why, confidence, rank0, vector, boolean, integer)

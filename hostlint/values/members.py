@@ -1,0 +1,174 @@
+"""What `base.name` is: attributes of tensors, of the project's objects and modules, and of things that the scan cannot see into."""
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hostlint.facts.schema import FunctionFlag
+from hostlint.index import ClassId
+from hostlint.model import Confidence
+
+from hostlint.values import annotated
+from hostlint.values.conventions import DEVICE_ATTRIBUTES, conventional
+from hostlint.values.detail import Class, Device, Dtype, External, ExternalInstance, Function, Instance, Method, Module, Super
+from hostlint.values.evaluator import Frame
+from hostlint.values.lattice import PYTHON, UNKNOWN, join_all
+from hostlint.values.value import Place, Value
+
+TENSOR_METADATA = frozenset({"shape", "ndim", "is_cuda", "requires_grad", "is_leaf", "layout", "names", "is_sparse", "itemsize", "nbytes", "grad_fn", "is_meta", "is_cpu", "is_quantized", "is_nested", "_version"})
+TENSOR_PARTS = frozenset({"T", "mT", "H", "mH", "data", "real", "imag", "grad", "values", "indices"})
+
+
+def attribute(frame: Frame, base: Value, name: str, line: int) -> Value:
+    if base.is_tensor:
+        return _of_tensor(base, name)
+    detail = base.detail
+    if isinstance(detail, (Instance, Super)):
+        return _of_instance(frame, base, detail.klass, name, is_super=isinstance(detail, Super))
+    if isinstance(detail, Class):
+        return _of_class(frame, detail.klass, name)
+    if isinstance(detail, External):
+        return of_external(f"{detail.name}.{name}")
+    if isinstance(detail, Module):
+        return _of_module(frame, detail.file, name)
+    if isinstance(detail, ExternalInstance):
+        return _of_external_instance(base, detail, name)
+    if base.place is Place.UNKNOWN or detail is None:
+        return _of_unknown(frame, base, name)
+    return Value(Place.PYTHON, detail=Method(base, name))
+
+
+def _of_tensor(base: Value, name: str) -> Value:
+    if name == "device":
+        on = {Place.DEVICE: "device", Place.HOST: "host"}.get(base.place, "unknown")
+        return Value(Place.PYTHON, confidence=base.confidence, detail=Device(on, base.why))
+    if name == "dtype":
+        return Value(Place.PYTHON, detail=Dtype("?"))
+    if name in TENSOR_METADATA:
+        return PYTHON
+    if name in TENSOR_PARTS:
+        return replace(base, fresh=False, detail=None)
+    return Value(Place.PYTHON, detail=Method(base, name))
+
+
+def of_external(dotted: str) -> Value:
+    """A name inside a library: torch's dtypes, device names and everything else by its dotted name."""
+    if dotted.startswith("torch.") and dotted.count(".") == 1:
+        last = dotted[6:]
+        if last.startswith(("float", "int", "uint", "bfloat", "complex")) or last in {"half", "double", "long", "bool", "short"}:
+            return Value(Place.PYTHON, detail=Dtype(last))
+    if dotted.startswith("math.") and dotted[5:] in {"pi", "e", "inf", "nan", "tau"}:
+        return Value(Place.PYTHON, rank0=True)
+    return Value(Place.PYTHON, detail=External(dotted))
+
+
+def _of_module(frame: Frame, file: int, name: str) -> Value:
+    from hostlint.values.nodes import of_symbol
+
+    index = frame.evaluator.index
+    return of_symbol(frame, index.resolve(file, name))
+
+
+def _of_class(frame: Frame, cid: ClassId, name: str) -> Value:
+    method = frame.evaluator.index.find_method(cid, name)
+    if method is not None:
+        return Value(Place.PYTHON, detail=Function(method))
+    return _stored(frame, cid, name)
+
+
+def _of_instance(frame: Frame, base: Value, cid: ClassId, name: str, *, is_super: bool) -> Value:
+    evaluator = frame.evaluator
+    index = evaluator.index
+    classes = index.mro(cid)[1:] if is_super else (cid,)
+    method = next((found for klass in classes if (found := index.find_method(klass, name)) is not None), None)
+    if method is not None:
+        if index.function(method).flags & FunctionFlag.PROPERTY:
+            return _property(frame, base, method)
+        return Value(Place.PYTHON, detail=Function(method, annotated.instance(cid) if is_super else base))
+    key = (cid, name, frame.fuel)
+    return evaluator.remember(key, lambda: _stored(frame, cid, name))
+
+
+def _property(frame: Frame, base: Value, method: tuple[int, int]) -> Value:
+    declared = annotated.value_of(frame.evaluator.index.function(method).returns, frame.evaluator.index, *method)
+    if frame.fuel <= 0:
+        frame.evaluator.cut()
+        return declared
+    value = frame.evaluator.returned(method, frame.fuel - 1)
+    return declared if value.place is Place.UNKNOWN else value
+
+
+def _stored(frame: Frame, cid: ClassId, name: str) -> Value:
+    """The join of every `self.name = …` of the class; buffers and parameters of a module live where the module was moved to."""
+    evaluator, index = frame.evaluator, frame.evaluator.index
+    declared = index.attribute_annotation(cid, name)
+    known = annotated.value_of(declared[1], index, declared[0][0]) if declared is not None else UNKNOWN
+    if index.is_nn_module(cid) and (buffer := _registered(frame, cid, name)) is not None:
+        return buffer
+    stores = index.attribute_stores(cid, name)
+    if not stores:
+        return _unstored(frame, cid, name, known)
+    if frame.fuel <= 0:
+        evaluator.cut()
+        return known
+    values = []
+    for fid, node, text in stores:
+        value = evaluator.frame(fid, frame.fuel - 1).value(node)
+        if value.place is Place.UNKNOWN and text:
+            value = annotated.value_of(text, index, fid[0], fid[1]) if not text.startswith("[]") else value
+        values.append(_kept(value, name))
+    result = join_all(values)
+    if result.place is Place.TENSOR and known.place is Place.UNKNOWN or result.place is not Place.UNKNOWN:
+        return result
+    return known if known.place is not Place.UNKNOWN else _by_name(frame, name, result)
+
+
+def _kept(value: Value, name: str) -> Value:
+    why = value.why and f"`self.{name}`: {value.why}"
+    return replace(value, fresh=False, why=why if value.is_tensor and len(why) < 160 else value.why)
+
+
+def _unstored(frame: Frame, cid: ClassId, name: str, known: Value) -> Value:
+    if known.place is not Place.UNKNOWN:
+        return known
+    external = tuple(sorted(frame.evaluator.index.external_bases(cid)))
+    if external and frame.evaluator.index.is_nn_module(cid) and name in {"device", "dtype"}:
+        return Value(Place.PYTHON, confidence=Confidence.LIKELY, detail=Device("device")) if name == "device" else Value(Place.PYTHON, detail=Dtype("?"))
+    return _by_name(frame, name, UNKNOWN)
+
+
+def _registered(frame: Frame, cid: ClassId, name: str) -> Value | None:
+    """A buffer or parameter of a module, which moves with it."""
+    if name in frame.evaluator.registered_names(cid):
+        return Value(Place.DEVICE, f"`self.{name}` is a buffer or parameter, which moves with its module", Confidence.LIKELY)
+    return None
+
+
+def _of_external_instance(base: Value, detail: ExternalInstance, name: str) -> Value:
+    if detail.classes[0].startswith("torch.nn."):
+        if name in {"weight", "bias", "running_mean", "running_var"}:
+            return Value(Place.DEVICE, f"`{name}` of a module", Confidence.LIKELY)
+        if name == "device":
+            return Value(Place.PYTHON, detail=Device("unknown"))
+    return Value(Place.PYTHON, detail=Method(base, name))
+
+
+def _of_unknown(frame: Frame, base: Value, name: str) -> Value:
+    if name == "device":
+        return Value(Place.PYTHON, detail=Device("unknown"))
+    if name in {"dtype", "weight_dtype", "compute_dtype"}:
+        return Value(Place.PYTHON, detail=Dtype("?"))
+    if name in TENSOR_METADATA:
+        return PYTHON
+    found = _by_name(frame, name, UNKNOWN)
+    if found.place is not Place.UNKNOWN:
+        return found
+    return Value(Place.UNKNOWN, confidence=Confidence.POSSIBLE, detail=Method(base, name))
+
+
+def _by_name(frame: Frame, name: str, otherwise: Value) -> Value:
+    conventions = frame.evaluator.conventions
+    if name in DEVICE_ATTRIBUTES or name in conventions.device_names:
+        return conventional(f"`.{name}` is a device tensor by convention")
+    return otherwise
+
+

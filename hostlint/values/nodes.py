@@ -1,0 +1,322 @@
+"""What each kind of node of a value graph evaluates to."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from hostlint.facts.graph import Node, Op, Refinement
+from hostlint.model import Confidence
+from hostlint.scopes import Symbol, SymbolKind
+from hostlint.values.calls import call
+from hostlint.values.conventions import conventional
+from hostlint.values.detail import Class, Detail, External, Function, Instance, Items, ListOf, Literal, Mapping, Module, Super
+from hostlint.values.evaluator import Frame
+from hostlint.values.lattice import NUMPY, PYTHON, TRUTH, UNKNOWN, combine, element, is_none, join_all, list_of
+from hostlint.values.members import attribute
+from hostlint.values.parameters import parameter
+from hostlint.values.value import Place, Value
+
+# The operands of a node are ints, strings and tuples by the layout in hostlint.facts.graph, which the type of a tuple cannot say.
+Evaluation = Callable[[Frame, Any], Value]
+
+ARITHMETIC_FLAGS_KEPT = frozenset({"&", "|", "^", "~"})
+
+
+def evaluate(frame: Frame, node: Node, position: int) -> Value:
+    value: Value = _TABLE[node[0]](frame, node)  # type: ignore[call-overload]
+    for marked, what in frame.graph.marks:
+        if marked == position:
+            value = _refined(value, Refinement(what), "backward() is called on it")
+    return value
+
+
+_LITERALS = {None: Value(Place.PYTHON, detail=Literal("NoneType"))}
+
+
+def _const(frame: Frame, node: Any) -> Value:
+    _, _, type_name, literal = node
+    number = type_name in {"int", "float", "complex", "bool"}
+    integer = True if type_name == "int" else None
+    boolean = True if type_name == "bool" else None
+    return Value(Place.PYTHON, rank0=True if number else None, boolean=boolean, integer=integer, detail=Literal(type_name, literal))
+
+
+def _global(frame: Frame, node: Any) -> Value:
+    symbol = frame.evaluator.index.resolve(frame.fid[0], node[2], frame.fid[1])
+    return of_symbol(frame, symbol)
+
+
+def of_symbol(frame: Frame, symbol: Symbol | None) -> Value:
+    if symbol is None:
+        return UNKNOWN
+    if symbol.kind is SymbolKind.EXTERNAL:
+        return Value(Place.PYTHON, detail=External(symbol.name))
+    if symbol.kind is SymbolKind.FUNCTION:
+        return Value(Place.PYTHON, detail=Function(symbol.id))
+    if symbol.kind is SymbolKind.CLASS:
+        return Value(Place.PYTHON, detail=Class(symbol.id))
+    if symbol.kind is SymbolKind.MODULE:
+        return Value(Place.PYTHON, detail=Module(symbol.file))
+    return _cell(frame, (symbol.file, 0), symbol.item)
+
+
+def _cell(frame: Frame, fid: tuple[int, int], node: int) -> Value:
+    if frame.fid == fid:
+        return frame.value(node)
+    if frame.fuel <= 0:
+        frame.evaluator.cut()
+        return UNKNOWN
+    value = frame.evaluator.frame(fid, frame.fuel - 1).value(node)
+    return replace(value, fresh=False) if value.fresh else value
+
+
+def _free(frame: Frame, node: Any) -> Value:
+    fid = (frame.fid[0], node[3])
+    cells = dict(frame.evaluator.graph_of(fid).cells)
+    return _cell(frame, fid, cells[node[2]]) if node[2] in cells else UNKNOWN
+
+
+def _param(frame: Frame, node: Any) -> Value:
+    return parameter(frame, node[2])
+
+
+def _attr(frame: Frame, node: Any) -> Value:
+    return attribute(frame, frame.values[node[2]], node[3], node[1])
+
+
+def _index(frame: Frame, node: Any) -> Value:
+    return subscript(frame.values[node[2]], frame.values[node[3]])
+
+
+def subscript(base: Value, index: Value) -> Value:
+    """One element or a part of a container or tensor."""
+    if base.is_tensor:
+        return _tensor_item(base, index)
+    if base.place is Place.NUMPY:
+        return NUMPY
+    literal = index.detail.value if isinstance(index.detail, Literal) else None
+    sliced = isinstance(index.detail, Literal) and index.detail.type_name == "slice"
+    detail = base.detail
+    if isinstance(detail, Items):
+        if sliced:
+            return replace(base, detail=ListOf(element(detail))) if detail.items else base
+        if isinstance(literal, int) and -len(detail.items) <= literal < len(detail.items):
+            return detail.items[literal]
+        return element(detail)
+    if isinstance(detail, ListOf):
+        return base if sliced else detail.element
+    if isinstance(detail, Mapping):
+        known: dict[object, Value] = dict(detail.items)
+        if literal in known:
+            return known[literal]
+        return join_all(known.values()) if literal is None and known else UNKNOWN
+    return UNKNOWN
+
+
+def _tensor_item(base: Value, index: Value) -> Value:
+    """x[i]: 0-dim where x is 1-D and i one integer; a mask or an index tensor keeps a dimension."""
+    single = index.place is Place.PYTHON and (index.rank0 or (index.is_tensor and index.rank0)) and not isinstance(index.detail, Items)
+    scalar_tensor = index.is_tensor and index.rank0 is True and index.boolean is not True
+    if base.vector and (single or scalar_tensor):
+        return replace(base, rank0=True, vector=False, fresh=False, detail=None)
+    sliced = isinstance(index.detail, Literal) and index.detail.type_name == "slice"
+    keeps = sliced or (index.is_tensor and index.rank0 is False)
+    return replace(base, rank0=False if keeps else None, vector=base.vector and keeps, fresh=False, detail=None)
+
+
+def _slice(frame: Frame, node: Any) -> Value:
+    return Value(Place.PYTHON, detail=Literal("slice"))
+
+
+def _binop(frame: Frame, node: Any) -> Value:
+    left, right = frame.value(node[3]), frame.value(node[4])
+    containers = (Items, ListOf)
+    if node[2] == "+" and isinstance(left.detail, containers) and isinstance(right.detail, containers):
+        return _concatenated(left.detail, right.detail)
+    if node[2] == "*" and isinstance(left.detail, containers) and right.place is Place.PYTHON:
+        return Value(Place.PYTHON, detail=ListOf(element(left.detail)))
+    if node[2] == "%" and isinstance(left.detail, Literal) and left.detail.type_name == "str":
+        return PYTHON
+    result = combine((left, right))
+    if result.is_tensor:
+        flags = node[2] in ARITHMETIC_FLAGS_KEPT
+        integer = False if node[2] == "/" else result.integer
+        return replace(result, boolean=result.boolean if flags else None, integer=integer)
+    if result.place is Place.PYTHON and left.rank0 and right.rank0:
+        return Value(Place.PYTHON, rank0=True, integer=(left.integer and right.integer and node[2] != "/") or None)
+    return result
+
+
+def _concatenated(left: Detail, right: Detail) -> Value:
+    if isinstance(left, Items) and isinstance(right, Items):
+        return Value(Place.PYTHON, detail=Items(left.kind, left.items + right.items))
+    return Value(Place.PYTHON, detail=ListOf(join_all([element(left), element(right)])))
+
+
+def _unary(frame: Frame, node: Any) -> Value:
+    operand = frame.value(node[3])
+    if node[2] == "not":
+        return TRUTH
+    if operand.is_tensor or operand.place is Place.NUMPY:
+        return replace(operand, fresh=False, detail=None)
+    if operand.place is Place.PYTHON:
+        if isinstance(operand.detail, Literal) and node[2] == "-" and isinstance(operand.detail.value, (int, float)):
+            return replace(operand, detail=Literal(operand.detail.type_name, -operand.detail.value))
+        return replace(operand, detail=None)
+    return UNKNOWN
+
+
+def _compare(frame: Frame, node: Any) -> Value:
+    operators, operands = node[2], [frame.values[part] for part in node[3]]
+    if len(operators) > 1 or operators[0] in {"is", "is not", "in", "not in"}:
+        return TRUTH
+    if any(is_none(value) or isinstance(value.detail, Literal) and value.detail.type_name == "str" for value in operands):
+        return TRUTH
+    result = combine(operands)
+    return replace(result, boolean=True, integer=None) if result.is_tensor else TRUTH if result.place is Place.PYTHON else result
+
+
+def _bool(frame: Frame, node: Any) -> Value:
+    return join_all(frame.values[part] for part in node[3])
+
+
+def _phi(frame: Frame, node: Any) -> Value:
+    known = len(frame.values)
+    return join_all(frame.values[part] for part in node[2] if part < known)
+
+
+def _sequence(frame: Frame, node: Any) -> Value:
+    items = [frame.values[part] for part in node[3]]
+    if any(frame.graph.nodes[part][0] == Op.STAR for part in node[3]):
+        return list_of(join_all(element(v.detail) if frame.graph.nodes[p][0] == Op.STAR else v for p, v in zip(node[3], items, strict=True)))
+    return Value(Place.PYTHON, detail=Items(node[2], tuple(items)))
+
+
+def _dict(frame: Frame, node: Any) -> Value:
+    return Value(Place.PYTHON, detail=Mapping(tuple((key, frame.values[part]) for key, part in node[2])))
+
+
+def _comprehension(frame: Frame, node: Any) -> Value:
+    return list_of(frame.values[node[3]])
+
+
+def _iter(frame: Frame, node: Any) -> Value:
+    return one_of(frame.values[node[2]])
+
+
+def one_of(value: Value) -> Value:
+    """One element when the value is iterated: rows of a tensor, items of a list, keys of a dictionary."""
+    if value.is_tensor:
+        return replace(value, rank0=True if value.vector else None, vector=False, fresh=False, detail=None)
+    if value.place is Place.NUMPY:
+        return NUMPY
+    if isinstance(value.detail, (Items, ListOf)):
+        return element(value.detail)
+    return PYTHON if isinstance(value.detail, (Mapping, Literal)) else UNKNOWN
+
+
+def _unpack(frame: Frame, node: Any) -> Value:
+    _, _, source, position, count = node
+    value = frame.value(source)
+    if isinstance(value.detail, Items) and len(value.detail.items) == count and position >= 0:
+        return value.detail.items[position]
+    if value.is_tensor or isinstance(value.detail, (Items, ListOf)):
+        one = one_of(value)
+        return one if position >= 0 else list_of(one)
+    if value.place is Place.PYTHON and value.detail is None:
+        return PYTHON  # `b, n, c = x.shape`
+    return UNKNOWN
+
+
+def _text(frame: Frame, node: Any) -> Value:
+    return PYTHON
+
+
+def _function(frame: Frame, node: Any) -> Value:
+    return Value(Place.PYTHON, detail=Function((frame.fid[0], node[2])))
+
+
+def _class(frame: Frame, node: Any) -> Value:
+    return Value(Place.PYTHON, detail=Class((frame.fid[0], node[2])))
+
+
+def _unknown(frame: Frame, node: Any) -> Value:
+    return UNKNOWN
+
+
+def _enter(frame: Frame, node: Any) -> Value:
+    return frame.value(node[2])
+
+
+def _append(frame: Frame, node: Any) -> Value:
+    base, added = frame.value(node[2]), frame.value(node[3])
+    if base.place not in (Place.PYTHON, Place.UNKNOWN) or isinstance(base.detail, Instance):
+        return base
+    if isinstance(base.detail, Items) and not base.detail.items:
+        return list_of(added)
+    if isinstance(base.detail, (Items, ListOf)):
+        return list_of(join_all([element(base.detail), added]))
+    return base
+
+
+def _refine(frame: Frame, node: Any) -> Value:
+    what = Refinement(node[3])
+    return _refined(frame.values[node[2]], what, "a `# hostlint:` comment says so" if what is Refinement.DEVICE else "")
+
+
+def _refined(value: Value, what: Refinement, why: str) -> Value:
+    if what is Refinement.DEVICE:
+        return replace(value, place=Place.DEVICE, why=why or "it was tested to be", confidence=Confidence.CERTAIN, detail=None)
+    if what is Refinement.HOST:
+        return replace(value, place=Place.HOST, why=why or "it was tested to be", detail=None)
+    if what is Refinement.TENSOR:
+        return value if value.is_tensor else Value(Place.TENSOR, value.why, rank0=value.rank0 if value.place is Place.UNKNOWN else None)
+    if what is Refinement.GRADIENT and value.place in (Place.UNKNOWN, Place.TENSOR):
+        return conventional(why)
+    if what is Refinement.NOT_TENSOR and (value.is_tensor or value.place is Place.UNKNOWN):
+        return PYTHON if value.is_tensor else UNKNOWN
+    if what is Refinement.PYTHON:
+        return value if value.place is Place.PYTHON else PYTHON
+    if what is Refinement.NUMPY:
+        return NUMPY
+    if what is Refinement.NONE:
+        return _LITERALS[None]
+    return value
+
+
+def _store(frame: Frame, node: Any) -> Value:
+    base, index, value = (frame.value(part) for part in node[2:5])
+    literal = index.detail.value if isinstance(index.detail, Literal) else None
+    if isinstance(base.detail, Mapping) and isinstance(literal, (str, int)):
+        return replace(base, detail=Mapping((*((k, v) for k, v in base.detail.items if k != literal), (literal, value))))
+    if isinstance(base.detail, (Items, ListOf)) and not (isinstance(index.detail, Literal) and index.detail.type_name == "slice"):
+        return list_of(join_all([element(base.detail), value]) if not isinstance(base.detail, Items) or base.detail.items else value)
+    return base
+
+
+def _import(frame: Frame, node: Any) -> Value:
+    return of_symbol(frame, frame.evaluator.index.absolute(node[2]))
+
+
+def _star(frame: Frame, node: Any) -> Value:
+    return frame.value(node[2])
+
+
+def _super(frame: Frame, node: Any) -> Value:
+    owner = frame.evaluator.index.owner(frame.fid)
+    return Value(Place.PYTHON, detail=Super(owner)) if owner is not None else UNKNOWN
+
+
+def _call(frame: Frame, node: Any) -> Value:
+    return call(frame, node)
+
+
+_EVALUATIONS: dict[Op, Evaluation] = {
+    Op.CONST: _const, Op.GLOBAL: _global, Op.PARAM: _param, Op.FREE: _free, Op.ATTR: _attr, Op.CALL: _call, Op.INDEX: _index,
+    Op.SLICE: _slice, Op.BINOP: _binop, Op.UNARY: _unary, Op.COMPARE: _compare, Op.BOOL: _bool, Op.PHI: _phi,
+    Op.SEQUENCE: _sequence, Op.DICT: _dict, Op.COMPREHENSION: _comprehension, Op.ITER: _iter, Op.UNPACK: _unpack, Op.TEXT: _text,
+    Op.FUNCTION: _function, Op.CLASS: _class, Op.UNKNOWN: _unknown, Op.ENTER: _enter, Op.APPEND: _append, Op.REFINE: _refine,
+    Op.STORE: _store, Op.IMPORT: _import, Op.STAR: _star, Op.SUPER: _super,
+}  # fmt: skip
+_TABLE: list[Evaluation] = [_EVALUATIONS[op] for op in Op]  # by number: nodes hold plain ints

@@ -1,0 +1,154 @@
+"""What a parameter holds: by its annotation, by the calls that the project makes, and by the conventions of the field."""
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hostlint.facts.graph import Op
+from hostlint.facts.schema import FunctionFlag, FunctionOutline, Param
+from hostlint.model import Confidence
+from hostlint.values import annotated
+from hostlint.values.conventions import conventional
+from hostlint.values.detail import Class, ListOf, Literal
+from hostlint.values.evaluator import Caller, Frame
+from hostlint.values.lattice import PYTHON, UNKNOWN, is_none, join_all
+from hostlint.values.value import Place, Value
+
+MANY_CALLERS = 24
+DEVICE_CALLABLES = frozenset({"forward", "__call__", "training_step", "validation_step", "compute_loss"})
+
+
+def parameter(frame: Frame, position: int) -> Value:
+    outline = frame.outline
+    param = outline.params[position]
+    if position == 0 and outline.owner >= 0 and not outline.flags & FunctionFlag.STATIC:
+        cid = (frame.fid[0], outline.owner)
+        return Value(Place.PYTHON, detail=Class(cid)) if outline.flags & FunctionFlag.CLASS else annotated.instance(cid)
+    if param.kind in {"*", "**"}:
+        return Value(Place.PYTHON, detail=ListOf(UNKNOWN))
+    if frame.given is not None:
+        return _narrowed(frame.given[position], _declared(frame, param))
+    return _general(frame, position, param)
+
+
+def _narrowed(given: Value, declared: Value) -> Value:
+    """The value of one call, unless the annotation knows more."""
+    if given.place is Place.UNKNOWN:
+        return declared
+    return given
+
+
+def _declared(frame: Frame, param: Param) -> Value:
+    return annotated.value_of(param.annotation, frame.evaluator.index, *frame.fid) if param.annotation else UNKNOWN
+
+
+def _general(frame: Frame, position: int, param: Param) -> Value:
+    declared = _declared(frame, param)
+    conventions = frame.evaluator.conventions
+    if param.name in conventions.device_names:
+        return conventional(f"`{param.name}` is named in `device-names`")
+    if declared.is_host and not _contains_unplaced(declared):
+        return declared
+    passed = _from_callers(frame, position)
+    if passed.place in (Place.DEVICE, Place.HOST, Place.NUMPY) and passed.confidence > Confidence.POSSIBLE:
+        return passed
+    if passed.place is Place.PYTHON and not declared.is_tensor:
+        return passed
+    if conventions.is_host_name(param.name):
+        return declared if declared.place is not Place.UNKNOWN else UNKNOWN
+    if passed.confidence is Confidence.POSSIBLE and passed.place is not Place.UNKNOWN:
+        return replace(declared, confidence=Confidence.POSSIBLE) if declared.is_tensor else UNKNOWN
+    by_convention = _by_convention(frame, param, declared)
+    return by_convention if by_convention is not None else declared
+
+
+def _contains_unplaced(value: Value) -> bool:
+    return isinstance(value.detail, ListOf) and value.detail.element.place in (Place.TENSOR, Place.UNKNOWN)
+
+
+def _by_convention(frame: Frame, param: Param, declared: Value) -> Value | None:
+    evaluator, outline = frame.evaluator, frame.outline
+    default = _default(frame, param)
+    if default is not None and default.place is Place.PYTHON and not is_none(default):
+        return None
+    module_call = _is_module_call(frame, outline)
+    if declared.is_tensor:
+        if module_call:
+            return conventional(f"`{param.name}` is an input of {outline.qualname}, which lives on the device by convention")
+        if evaluator.surroundings.is_hot(frame.fid):
+            return conventional(f"`{param.name}` is a tensor that is handed down a step's path")
+        return conventional(f"`{param.name}` is a device tensor by convention") if evaluator.conventions.is_device_name(param.name) else None
+    if param.annotation:
+        return None
+    if module_call and not evaluator.conventions.is_setting(param.name) and not (outline.flags & FunctionFlag.STATIC):
+        return conventional(f"`{param.name}` is an input of {outline.qualname}, which lives on the device by convention")
+    if evaluator.conventions.is_device_name(param.name) and evaluator.surroundings.is_hot(frame.fid):
+        return conventional(f"`{param.name}` is a device tensor by convention")
+    return None
+
+
+def _is_module_call(frame: Frame, outline: FunctionOutline) -> bool:
+    return outline.name == "forward" and outline.owner >= 0 and frame.evaluator.index.is_nn_module((frame.fid[0], outline.owner))
+
+
+def _default(frame: Frame, param: Param) -> Value | None:
+    if param.default < 0:
+        return None
+    node = frame.evaluator.graph_of((frame.fid[0], frame.outline.parent)).nodes[param.default]
+    if node[0] == Op.CONST:
+        type_name, literal = node[2], node[3]
+        return Value(Place.PYTHON, detail=Literal(str(type_name), literal))  # type: ignore[arg-type]
+    return PYTHON if node[0] in (Op.SEQUENCE, Op.DICT) else None
+
+
+def _from_callers(frame: Frame, position: int) -> Value:
+    """The join of what the project's calls pass; a default that some call leaves in place counts too."""
+    evaluator = frame.evaluator
+    callers = [caller for caller in evaluator.surroundings.callers(frame.fid) if caller.certain]
+    if not callers or len(callers) > MANY_CALLERS:
+        return UNKNOWN
+    if frame.fuel <= 0:
+        evaluator.cut()
+        return UNKNOWN
+    values = [_passed(frame, caller, position) for caller in callers if caller.caller != frame.fid]
+    return _join_passed([value for value in values if value is not None])
+
+
+def _join_passed(values: list[Value]) -> Value:
+    """Calls that pass something unknown do not undo what the others say, but leave it likely at best."""
+    known = [value for value in values if value.place is not Place.UNKNOWN and not is_none(value)]
+    if not known:
+        return UNKNOWN
+    result = join_all(known)
+    if len(known) < len([value for value in values if not is_none(value)]):
+        if result.place is Place.DEVICE:
+            return replace(result, confidence=min(result.confidence, Confidence.LIKELY))
+        return UNKNOWN if result.is_host else result
+    return result
+
+
+def _passed(frame: Frame, caller: Caller, position: int) -> Value | None:
+    """The argument of one call for a parameter; None where the call leaves the default in place."""
+    evaluator = frame.evaluator
+    outline = evaluator.index.function(caller.caller)
+    node = outline.calls[caller.call_index].node
+    nodes = evaluator.graph_of(caller.caller).nodes
+    if node < 0 or nodes[node][0] != Op.CALL:
+        return UNKNOWN
+    _, _, _, arguments, keywords, starred = nodes[node]
+    assert isinstance(arguments, tuple)
+    assert isinstance(keywords, tuple)
+    param = frame.outline.params[position]
+    argument = dict(keywords).get(param.name, -1)
+    if argument < 0:
+        slot = position - _offset(frame.outline)
+        argument = arguments[slot] if 0 <= slot < len(arguments) and param.kind == "positional" else -1
+    if argument < 0:
+        return UNKNOWN if starred else _default(frame, param)
+    if any(nodes[part][0] == Op.STAR for part in arguments):
+        return UNKNOWN
+    value = evaluator.frame(caller.caller, frame.fuel - 1).value(argument)
+    return replace(value, fresh=False)
+
+
+def _offset(outline: FunctionOutline) -> int:
+    return int(outline.owner >= 0 and not outline.flags & FunctionFlag.STATIC)

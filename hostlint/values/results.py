@@ -1,0 +1,268 @@
+"""What a call in the table of torch returns: its place, rank and type, from the entry and the arguments."""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from hostlint.model import Confidence
+from hostlint.torch_ops.spec import Op, Returns
+from hostlint.values.detail import Dtype, ExternalInstance, Items, ListOf, Literal
+from hostlint.values.devices import Target, is_device, is_dtype, target_of
+from hostlint.values.lattice import NUMPY, PYTHON, UNKNOWN, combine, is_none, list_of
+from hostlint.values.value import Place, Value
+
+VECTOR_MAKERS = frozenset({"arange", "linspace", "logspace", "randperm", "flatten", "ravel", "hann_window", "range"})
+VECTOR_KEEPERS = frozenset({"clone", "to", "cpu", "cuda", "detach", "contiguous", "cumsum", "cumprod", "flip", "sort", "roll", "pin_memory", "type", "type_as", "clamp", "requires_grad_", "data", "tile", "repeat_interleave", "unique", "float", "double", "half", "long", "int", "bool", "bfloat16", "short"})  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument of a call: its value, the name it was read through, and its node."""
+
+    value: Value
+    name: str = ""
+    node: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A call's arguments by the parameter names of the table's entry; `*name` parameters hold several."""
+
+    by_name: Mapping[str, Sequence[Argument]]
+    starred: bool = False
+
+    def get(self, name: str) -> Argument | None:
+        given = self.by_name.get(name)
+        return given[0] if given else None
+
+    def given(self, name: str) -> bool:
+        return any(not is_none(argument.value) for argument in self.by_name.get(name, ()))
+
+    def values(self) -> list[Value]:
+        return [argument.value for name, given in self.by_name.items() if name != "device" for argument in given]
+
+
+def bind(op: Op, positional: Sequence[Argument], keywords: Sequence[tuple[str, Argument]], starred: bool) -> Bound:
+    by_name: dict[str, Sequence[Argument]] = {}
+    for position, param in enumerate(op.params):
+        if param.startswith("*"):
+            by_name[param[1:]] = tuple(positional[position:])
+            break
+        if position < len(positional):
+            by_name[param] = (positional[position],)
+    by_name.update((name, (argument,)) for name, argument in keywords)
+    return Bound(by_name, starred)
+
+
+def result(op: Op, bound: Bound, line: int) -> Value:
+    returns = op.returns
+    if returns is Returns.NUMPY:
+        return NUMPY
+    if returns is Returns.NONE:
+        return PYTHON
+    if returns is Returns.PYTHON:
+        return Value(Place.PYTHON, rank0=op.rank0, boolean=op.boolean, integer=op.integer)
+    if returns is Returns.UNKNOWN:
+        return Value(Place.PYTHON, detail=ExternalInstance(op.makes)) if op.makes else UNKNOWN
+    made = _PLACED[returns](op, bound, line)
+    if returns is Returns.SEQUENCE or _is_sequence(op, bound):
+        return _sequence(op, made)
+    return made
+
+
+def _is_sequence(op: Op, bound: Bound) -> bool:
+    return any(
+        bound.given(name) and not (isinstance(d := bound.by_name[name][0].value.detail, Literal) and d.value is False) and not bound.by_name[name][0].value.is_tensor
+        for name in op.sequence_with
+    )
+
+
+def _sequence(op: Op, made: Value) -> Value:
+    if not op.integer_items:
+        return list_of(made)
+    count = max(op.integer_items) + 1
+    items = tuple(replace(made, integer=True, boolean=False) if i in op.integer_items else made for i in range(count))
+    return Value(Place.PYTHON, made.why, made.confidence, detail=Items("tuple", items))
+
+
+def _flat(values: Sequence[Value]) -> list[Value]:
+    """The values with lists of tensors opened: `stack([a, b])` lives where a and b do."""
+    flat: list[Value] = []
+    for value in values:
+        if isinstance(value.detail, Items):
+            flat.extend(value.detail.items)
+        elif isinstance(value.detail, ListOf):
+            flat.append(value.detail.element)
+        else:
+            flat.append(value)
+    return flat
+
+
+def _same(op: Op, bound: Bound, line: int) -> Value:
+    values = _flat(bound.values())
+    tensors = [v for v in values if v.is_tensor]
+    base = combine(tensors) if tensors else combine(values)
+    if not base.is_tensor:
+        return base
+    if len(tensors) < len(values) and base.place is Place.HOST and any(v.place is Place.UNKNOWN for v in values):
+        base = replace(base, place=Place.TENSOR)
+    return _flagged(op, bound, base)
+
+
+def _flagged(op: Op, bound: Bound, base: Value) -> Value:
+    """The base value with the entry's rank and type flags."""
+    name = op.name.rpartition(".")[2]
+    rank0 = op.rank0
+    if op.rank0_without:
+        rank0 = None if any(bound.given(param) for param in op.rank0_without) else True
+    elif op.broadcasts or (name in VECTOR_KEEPERS and rank0 is None):
+        rank0 = base.rank0
+    vector = name in VECTOR_MAKERS or ((op.broadcasts or name in VECTOR_KEEPERS) and base.vector) or _flattens(name, bound)
+    boolean, integer = (base.boolean, base.integer) if op.keeps_type else (op.boolean, op.integer)
+    if op.keeps_type and boolean is None and op.boolean is not None:
+        boolean = op.boolean
+    dtype = bound.get("dtype")
+    if dtype is not None and not is_none(dtype.value):
+        boolean, integer = dtype_flags(dtype.value)
+    return replace(base, rank0=False if vector else rank0, vector=vector, boolean=boolean, integer=integer, fresh=False, large=False, detail=None)
+
+
+def _flattens(name: str, bound: Bound) -> bool:
+    if name not in {"view", "reshape"}:
+        return False
+    sizes = [argument.value.detail for key, given in bound.by_name.items() if key in {"shape", "size"} for argument in given]
+    return len(sizes) == 1 and isinstance(sizes[0], Literal) and sizes[0].value == -1
+
+
+def dtype_flags(value: Value) -> tuple[bool | None, bool | None]:
+    """(boolean, integer) of a tensor of that dtype."""
+    if isinstance(value.detail, Dtype) and value.detail.name != "?":
+        name = value.detail.name
+        return name == "bool", name.startswith(("int", "uint")) or name in {"long", "short"}
+    return None, None
+
+
+def _placed_on(target: Target, base: Value) -> Value:
+    return replace(base, place=target.place, why=target.why, confidence=min(base.confidence, target.confidence))
+
+
+def _factory(op: Op, bound: Bound, line: int) -> Value:
+    name = op.name.rpartition(".")[2]
+    device = bound.get("device")
+    data = bound.get("data")
+    base = _flagged(op, bound, _factory_base(name, bound))
+    if device is not None and not is_none(device.value):
+        target = target_of(device.value, device.name)
+        place = f"on `{target.why}`" if target.why and len(target.why) < 40 else "on the device"
+        made = _placed_on(replace(target, why=f"`{op.name}` at line {line} makes it {place}"), base)
+        return replace(made, fresh=made.place is Place.HOST)
+    if data is not None and data.value.is_tensor:  # torch.as_tensor(tensor) keeps its place
+        return replace(data.value, fresh=False) if op.name.endswith("as_tensor") else replace(data.value, place=data.value.place, fresh=False)
+    if device is not None or bound.starred or (data is not None and data.value.place is Place.UNKNOWN and op.name.endswith("as_tensor")):
+        return replace(base, place=Place.TENSOR)
+    why = f"`{op.name}` at line {line} has no `device=`, so it is made on the host"
+    pinned = bound.get("pin_memory")
+    is_pinned = pinned is not None and isinstance(pinned.value.detail, Literal) and pinned.value.detail.value is True
+    return replace(base, place=Place.HOST, why=why, fresh=True, pinned=is_pinned)
+
+
+def _factory_base(name: str, bound: Bound) -> Value:
+    """Rank and type of `tensor(3)`, `tensor([1, 2])`, `zeros(n)`, `full((), x)`."""
+    data = bound.get("data")
+    if data is not None:
+        return _from_data(data.value)
+    sizes = [argument.value for argument in bound.by_name.get("size", ())]
+    if len(sizes) == 1:
+        detail = sizes[0].detail
+        if isinstance(detail, Items):
+            return Value(Place.TENSOR, rank0=not detail.items, vector=len(detail.items) == 1)
+        if sizes[0].rank0:
+            return Value(Place.TENSOR, rank0=False, vector=True)
+    integers = name in {"arange", "randint", "randperm"} and all(value.integer for value in bound.values() if value.rank0)
+    return Value(Place.TENSOR, vector=name in VECTOR_MAKERS, integer=integers or None)
+
+
+def _from_data(value: Value) -> Value:
+    if value.rank0:
+        return Value(Place.TENSOR, rank0=True, boolean=value.boolean, integer=value.integer)
+    if isinstance(value.detail, Items):
+        scalars = bool(value.detail.items) and all(item.rank0 for item in value.detail.items)
+        integer = scalars and all(item.integer for item in value.detail.items)
+        boolean = scalars and all(item.boolean for item in value.detail.items)
+        return Value(Place.TENSOR, rank0=False, vector=scalars, boolean=boolean or None, integer=integer or None)
+    if isinstance(value.detail, ListOf):
+        one = value.detail.element
+        return Value(Place.TENSOR, rank0=False, vector=bool(one.rank0), boolean=one.boolean, integer=one.integer)
+    return Value(Place.TENSOR)
+
+
+def _like(op: Op, bound: Bound, line: int) -> Value:
+    receiver = bound.get("self") or bound.get("input")
+    base = receiver.value if receiver is not None else UNKNOWN
+    if not base.is_tensor:
+        base = replace(base, place=Place.TENSOR, detail=None)
+    device = bound.get("device")
+    if device is not None and not is_none(device.value):
+        base = _placed_on(replace(target_of(device.value, device.name), why=f"`{op.name}` at line {line}"), base)
+    rank = base.rank0 if op.name.endswith("_like") else _factory_base(op.name, bound).rank0
+    flagged = _flagged(op, bound, replace(base, rank0=rank))
+    return replace(flagged, rank0=rank, vector=base.vector and op.name.endswith("_like"))
+
+
+def _move(op: Op, bound: Bound, line: int) -> Value:
+    receiver = bound.get("self")
+    base = receiver.value if receiver is not None else UNKNOWN
+    target, dtype = move_target(bound)
+    boolean, integer = dtype_flags(dtype) if dtype is not None else (base.boolean, base.integer)
+    moved = replace(base, boolean=boolean, integer=integer, fresh=False, pinned=False, large=base.large, detail=None)
+    if target is None:
+        return replace(moved, place=Place.TENSOR, confidence=Confidence.LIKELY) if base.place is Place.UNKNOWN and dtype is not None else moved
+    if target.place is Place.UNKNOWN:
+        return replace(moved, place=Place.TENSOR if base.is_tensor else base.place)
+    if base.is_device and target.place is Place.DEVICE:
+        return moved
+    confidence = min(target.confidence, Confidence.LIKELY) if base.place is Place.UNKNOWN else target.confidence
+    where = f"moved to `{target.why}`" if 0 < len(target.why) < 40 else "moved to the device" if target.place is Place.DEVICE else "moved to the host"
+    return replace(moved, place=target.place, why=f"{where} at line {line}", confidence=confidence)
+
+
+def move_target(bound: Bound) -> tuple[Target | None, Value | None]:
+    """What `.to(…)` asks for: the target place, and the dtype, each None where it is not asked for."""
+    target: Target | None = None
+    dtype: Value | None = None
+    for name in ("device", "dtype", "other", "non_blocking"):
+        for argument in bound.by_name.get(name, ()):
+            if is_none(argument.value) or isinstance(argument.value.detail, Literal) and argument.value.detail.type_name == "bool":
+                continue
+            if name == "dtype" and not is_device(argument.value, argument.name) or is_dtype(argument.value, argument.name):
+                dtype = argument.value
+            elif name == "device" and not is_device(argument.value, argument.name) and argument.value.detail is None and argument.name:
+                target = Target(Place.UNKNOWN)
+            elif name != "non_blocking":
+                target = target_of(argument.value, argument.name)
+    return target, dtype
+
+
+def _host(op: Op, bound: Bound, line: int) -> Value:
+    receiver = bound.get("self")
+    base = receiver.value if receiver is not None else UNKNOWN
+    is_numpy = receiver is None
+    if op.name == "pin_memory":
+        return replace(base, pinned=True, fresh=False)
+    confidence = Confidence.LIKELY if base.place is Place.UNKNOWN and not is_numpy else Confidence.CERTAIN
+    flagged = _flagged(op, bound, base if base.is_tensor else replace(UNKNOWN, place=Place.HOST))
+    return replace(flagged, place=Place.HOST, why=f"`{op.name}` at line {line} gives a host tensor", confidence=confidence, fresh=is_numpy, pinned=False)
+
+
+def _device(op: Op, bound: Bound, line: int) -> Value:
+    receiver = bound.get("self")
+    base = receiver.value if receiver is not None else UNKNOWN
+    confidence = Confidence.LIKELY if receiver is not None and base.place is Place.UNKNOWN else Confidence.CERTAIN
+    flagged = _flagged(op, bound, base if base.is_tensor else replace(UNKNOWN, place=Place.DEVICE))
+    return replace(flagged, place=Place.DEVICE, why=f"`{op.name}()` at line {line}", confidence=confidence, pinned=False, fresh=False)
+
+
+_PLACED = {
+    Returns.SAME: _same, Returns.SEQUENCE: _same, Returns.FACTORY: _factory, Returns.LIKE: _like, Returns.MOVE: _move,
+    Returns.HOST: _host, Returns.DEVICE: _device,
+}  # fmt: skip
