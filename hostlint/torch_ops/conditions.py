@@ -3,9 +3,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from hostlint.torch_ops.spec import Op, Wait
 from hostlint.values.value import Place
+
+if TYPE_CHECKING:
+    from hostlint.torch_ops.spec import Op, Wait
 
 TARGET = "->"  # the key under which a call's target (device=, the argument of `to`, cuda()) stands among the arguments
 NOT_LITERAL = "?"
@@ -39,6 +42,7 @@ _TESTS: dict[str, Callable[[ArgumentFacts], bool]] = {
     "pydata": lambda a: a.place is Place.PYTHON and not a.holds_device and a.literal != "None",
     "pylist": lambda a: a.place is Place.PYTHON and a.sequence,
     "true": lambda a: a.literal == "True",
+    "false": lambda a: a.literal == "False",
     "none": lambda a: a.literal == "None",
     "boolean": lambda a: a.boolean is True,
     "integer": lambda a: a.integer is True,
@@ -81,13 +85,14 @@ def waits_of(op: Op, arguments: Arguments) -> Iterator[Wait]:
 
 
 def bind(op: Op, positional: Sequence[ArgumentFacts], keywords: Mapping[str, ArgumentFacts]) -> dict[str, Sequence[ArgumentFacts]]:
-    """Names the arguments as `op.params` does; `*name` takes what is left of the positional ones."""
-    bound: dict[str, Sequence[ArgumentFacts]] = {}
+    """Names the arguments as `op.params` does; `*name` takes the positional ones that are left, `**name` the keywords without a name."""
+    bound: dict[str, Sequence[ArgumentFacts]] = {name: (facts,) for name, facts in keywords.items()}
     for index, param in enumerate(op.params):
-        if param.startswith("*"):
-            bound[param[1:]] = tuple(positional[index:])
-            break
-        if index < len(positional):
+        if param.startswith("**"):
+            bound[param[2:]] = tuple(facts for name, facts in keywords.items() if name not in op.params)
+        elif param.startswith("*"):
+            bound.setdefault(param[1:], tuple(positional[index:]))
+            positional = ()
+        elif index < len(positional):
             bound[param] = (positional[index],)
-    bound.update((name, (facts,)) for name, facts in keywords.items())
     return bound

@@ -3,8 +3,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
 
-from hostlint.facts.kinds import FactKind
+if TYPE_CHECKING:
+    from hostlint.facts.kinds import FactKind
 
 
 class Returns(Enum):

@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 import json
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TypedDict
 
@@ -10,9 +11,20 @@ from hostlint.facts.kinds import FactKind
 from hostlint.torch_ops.spec import Op, Returns, Wait
 
 FOLDER = Path(__file__).parent
-FILES = ("elementwise", "reductions", "shapes", "indexing", "factories", "moves", "linalg", "nn", "distributions", "python", "libraries", "runtime")
-MEASURED = ("waits_h200",)
+FILES = (
+    "elementwise", "reductions", "shapes", "indexing", "factories", "moves", "attributes",
+    "linalg", "nn", "distributions", "python", "libraries", "runtime",
+)
+MEASUREMENT = "waits_h200"
+MEASURED_TORCH = "2.11"
 _ARGUMENT_PARSER = "a 0-dim tensor given where torch wants a number is read while the arguments are parsed"
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    gpu: str
+    torch: str
+    date: str
 
 
 class Entry(TypedDict, total=False):
@@ -34,6 +46,7 @@ class Entry(TypedDict, total=False):
     scalars: str
     sizes: str
     waits: list[list[str]]
+    defaults: Entry  # alone on its line: what the lines after it leave out
 
 
 class Index:
@@ -51,7 +64,6 @@ class Index:
             for name in entry["names"].split():
                 if place == "inplace":
                     self._put(self.methods, f"{name}_", entry)
-                    self._put(self.functions, f"torch.{name}_", entry)
                 elif place == "method":
                     self._put(self.methods, name, entry)
                 elif place[0].isupper():
@@ -65,31 +77,38 @@ class Index:
         names.setdefault(name, entry)
 
 
-@lru_cache(maxsize=1)
+@cache
 def index() -> Index:
     result = Index()
     for file in FILES:
-        defaults: Entry = {}
-        for entry in read_lines(file):
-            if "defaults" in entry:
-                defaults = entry["defaults"]
+        defaults = Entry()
+        for line in read_lines(file):
+            if "defaults" in line:
+                defaults = line["defaults"]
             else:
-                result.add({**defaults, **entry})
+                result.add({**defaults, **line})
     return result
 
 
-def read_lines(file: str) -> list[dict[str, Entry]]:
-    lines: list[dict[str, Entry]] = json.loads((FOLDER / f"{file}.json").read_text(encoding="utf-8"))
+def read_lines(file: str) -> list[Entry]:
+    """One object a line: an entry, or `{"defaults": ...}` for the entries that follow."""
+    lines: list[Entry] = json.loads((FOLDER / f"{file}.json").read_text(encoding="utf-8"))
     return lines
 
 
-@lru_cache(maxsize=None)
+@cache
 def function_op(dotted: str) -> Op | None:
-    entry = index().functions.get(dotted)
+    entry = index().functions.get(dotted) or _in_place(dotted) or index().functions.get(f"{dotted.rpartition('.')[0]}.*")
     return None if entry is None else build(dotted, entry, receiver=dotted.startswith("op."))
 
 
-@lru_cache(maxsize=None)
+def _in_place(dotted: str) -> Entry | None:
+    """`torch.relu_(x)` is `x.relu_()`."""
+    name = dotted.removeprefix("torch.")
+    return index().methods.get(name) if name.endswith("_") and "." not in name else None
+
+
+@cache
 def method_op(name: str) -> Op | None:
     entry = index().methods.get(name)
     return None if entry is None else build(name, entry, receiver=True)
@@ -133,7 +152,7 @@ def _waits(entry: Entry) -> list[Wait]:
 
 def _wait(kind: str, when: str, evidence: str, torch: str = "") -> Wait:
     """Four fields are a belief with the versions it is held for; three are a measured call of the file in `MEASURED`."""
-    return Wait(FactKind(kind), tuple(when.split()), evidence, measured=not torch, torch=torch or measured_torch())
+    return Wait(FactKind(kind), tuple(when.split()), evidence, measured=not torch, torch=torch or MEASURED_TORCH)
 
 
 def _for_function(wait: Wait) -> Wait:
@@ -141,5 +160,7 @@ def _for_function(wait: Wait) -> Wait:
     return wait if when == wait.when else Wait(wait.kind, when, wait.evidence, wait.measured, wait.torch)
 
 
-def measured_torch() -> str:
-    return "2.11"
+@cache
+def measurement() -> Measurement:
+    head = json.loads((FOLDER / f"{MEASUREMENT}.json").read_text(encoding="utf-8"))
+    return Measurement(head["gpu"], head["torch"], head["date"])
