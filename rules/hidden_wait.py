@@ -12,7 +12,7 @@ the host a full wait all the same.
   pass `enforce_sorted=True`.
 - `torch.normal(mean, std)` with a tensor of deviations, and `Normal.sample`: `mean + std * torch.randn_like(mean)`; `rsample` draws the
   same numbers as `sample` (compared on the CPU).
-- `cov`, `corrcoef`, `to_sparse`, `embedding_bag` with offsets: once every N steps, or written out with products and sums.
+- `cov`, `corrcoef`, `to_sparse`: once every N steps, or written out with products and sums.
 
 ## Not flagged
 The default `clip_grad_norm_`; BatchNorm with a momentum; `optimizer.step` of SGD, Adam and AdamW; losses; attention; `multinomial`.
@@ -54,7 +54,6 @@ CURES = {
     "sample": "`rsample()` under `torch.no_grad()` draws the same numbers without reading",
     "step": "train in bf16, which needs no scaler, or accept one wait per optimizer step",
     "update_parameters": "update the average every N steps",
-    "embedding_bag": "use `embedding` and a sum over rows of fixed length",
 }
 BATCH_NORM = "a fixed momentum needs no read (and gives other results), or keep the counter on the host"
 OTHERWISE = "call it every N steps, or compute the value with ops that stay on the device"

@@ -1,0 +1,213 @@
+"""The rules: each example is proved by the engine, each page's evidence by the measurement, each message by its wording."""
+from __future__ import annotations
+
+import ast
+import json
+import re
+from pathlib import Path
+
+import libcst as cst
+import pytest
+
+from hostlint import registry, wording
+from hostlint.facts.fact import Fact
+from hostlint.facts.kinds import FactKind
+from hostlint.model import ChainLink, Confidence, Heat, HeatLevel, Span
+from hostlint.rule import Example, Rule
+from hostlint.testing import check_example, marked_lines, unmarked
+
+MEASURED = Path(__file__).parents[1] / "hostlint" / "torch_ops" / "waits_h200.json"
+CASES = [(rule, example) for rule in registry.rules() for example in rule.examples]
+NAMES = [f"{rule.name}-{number}" for rule in registry.rules() for number, _ in enumerate(rule.examples, 1)]
+EVIDENCE = re.compile(r"^- `(?P<call>.+)`: (?P<verdict>free|1 wait|\d+ waits|waits, not reported by the debug mode)$", re.MULTILINE)
+
+
+@pytest.mark.parametrize(("rule", "example"), CASES, ids=NAMES)
+def test_example(rule: Rule, example: Example) -> None:
+    assert check_example(rule, example) == []
+
+
+@pytest.mark.parametrize(("rule", "example"), CASES, ids=NAMES)
+def test_example_is_a_marked_program_and_a_clean_one(rule: Rule, example: Example) -> None:
+    assert marked_lines(example.bad)
+    assert not marked_lines(example.good)
+    for text in (example.bad, example.good):
+        program = ast.parse(unmarked(text))
+        assert any(isinstance(part, ast.Import) and part.names[0].name == "torch" for part in ast.walk(program))
+    assert all(registry.find(code) for code in example.also)
+
+
+def test_a_wrong_example_is_told_apart() -> None:
+    rule = registry.for_kind(FactKind.ITEM)
+    right = rule.examples[0]
+    swapped = Example(bad=right.good.replace("return total.item()", "return total.item()  # expect"), good=right.bad)
+    line = 1 + right.bad.splitlines().index("        total += loss.item() * x.shape[0]  # expect")
+    differences = check_example(rule, swapped)
+    assert f"bad, line {len(right.good.splitlines())}: HL101 device-item is missing" in differences
+    assert any(text.startswith(f"good, line {line}: HL101 device-item is not wanted") for text in differences)
+
+
+def test_an_example_that_does_not_parse_is_told() -> None:
+    differences = check_example(registry.for_kind(FactKind.ITEM), Example(bad="def f(:\n    pass  # expect\n", good="x = 1\n"))
+    assert any(text.startswith("bad, line 1: ") for text in differences)
+
+
+def test_pages_quote_the_measurement_as_it_is() -> None:
+    table = {entry["call"]: entry for entry in json.loads(MEASURED.read_text(encoding="utf-8"))["calls"]}
+    quoted = 0
+    for rule in registry.rules():
+        for line in EVIDENCE.finditer(rule.page):
+            entry = table[line["call"]]
+            waits = entry["warnings"]
+            counted = {0: "waits, not reported by the debug mode", 1: "1 wait"}.get(waits, f"{waits} waits")
+            words = counted if entry["blocks"] else "free"
+            assert line["verdict"] == words, f"{rule.name}: {line['call']}"
+            quoted += 1
+        bullets = rule.page.split("## Evidence\n")[1].split("\n## ")[0].count("\n- `")
+        assert bullets == len(EVIDENCE.findall(rule.page)), f"{rule.name}: a line of evidence that is none"
+    assert quoted > 150
+
+
+def fact(kind: FactKind, source: str, heat: Heat | None = None, detail: str = "", subject: str = "t") -> Fact:
+    chain = (ChainLink("pkg/run.py", 7, "denoise"),)
+    return Fact(
+        kind, "pkg/mod.py", "Model.forward", Span(3, 5, 3, 5 + len(source)), (3, 3), "", subject, "evidence", Confidence.CERTAIN,
+        heat or Heat(HeatLevel.CALL, chain), "measured", detail,
+    )  # fmt: skip
+
+
+MESSAGES = [
+    (FactKind.ITEM, "loss.item()", "keep `t` on the device"),
+    (FactKind.ITEM, "(x == eos).all().item()", "combine the flag on the device"),
+    (FactKind.ITEM, "logits.argmax(-1).item()", "keep the index a tensor"),
+    (FactKind.ITEM, "self.sigmas[i].item()", "if `self.sigmas` stays the same over the steps"),
+    (FactKind.SCALAR_CAST, "math.isfinite(norm)", "`torch.isfinite(t)`"),
+    (FactKind.SCALAR_CAST, "math.sqrt(norm)", "use `torch.sqrt(t)`"),
+    (FactKind.SCALAR_CAST, "int(lengths.max())", "host int"),
+    (FactKind.SCALAR_CAST, "float(loss)", "sums in float64"),
+    (FactKind.SCALAR_CAST, "'%d' % step", "logging guard"),
+    (FactKind.TRUTH_TEST, "max(a, b)", "`torch.maximum`"),
+    (FactKind.TRUTH_TEST, "sorted(values)", "`torch.sort`"),
+    (FactKind.TRUTH_TEST, "torch.isnan(x).any()", "every N steps, before a checkpoint"),
+    (FactKind.TRUTH_TEST, "torch.isnan(loss)", "every N steps, before a checkpoint"),
+    (FactKind.TRUTH_TEST, "t in tokens", "`torch.isin`"),
+    (FactKind.TRUTH_TEST, "low <= t <= high", "`.tolist()` the flags once before the loop"),
+    (FactKind.TRUTH_TEST, "done.all()", "`torch.where`"),
+    (FactKind.HOST_COPY, "np.asarray(t)", "compute with torch"),
+    (FactKind.HOST_COPY, "x.cpu()", "pinned slot and its event"),
+    (FactKind.TOLIST, "t.tolist()", "pass those Python numbers along"),
+    (FactKind.FORMAT, "loss", "text of `t` reads the device"),
+    (FactKind.INDEX, "x[begin:end]", "slice with host integers"),
+    (FactKind.INDEX, "sigmas[step]", "`sigmas.index_select(0, step.view(1))` (a copy, not a view)"),
+    (FactKind.INDEX, "range(n)", "host integer"),
+    (FactKind.INDEX, "torch.zeros(n)", "largest size"),
+    (FactKind.SCALAR_ARGUMENT, "x.masked_fill(m, level)", "`torch.where(m, level, x)`"),
+    (FactKind.SCALAR_ARGUMENT, "x.masked_fill_(value=level, mask=m)", "`torch.where(m, level, x)`"),
+    (FactKind.SCALAR_ARGUMENT, "torch.full((n,), t)", "expand"),
+    (FactKind.SCALAR_ARGUMENT, "torch.sub(g, p, alpha=s)", "multiply"),
+    (FactKind.SCALAR_ARGUMENT, "torch.arange(t)", "range of fixed size"),
+    (FactKind.SCALAR_ARGUMENT, "x.topk(k)", "host number"),
+    (FactKind.TENSOR_OF_TENSORS, "torch.tensor([a, b], device=d)", "`torch.stack([a, b])`"),
+    (FactKind.NONZERO, "(self.timesteps == t).nonzero()", "count steps on the host"),
+    (FactKind.NONZERO, "torch.nonzero(timesteps == t)", "count steps on the host"),
+    (FactKind.NONZERO, "torch.where(mask)", "`nonzero_static`"),
+    (FactKind.MASK_READ, "x[valid]", "`torch.where(valid, x, 0.0)`"),
+    (FactKind.MASK_READ, "x.masked_select(valid)", "`torch.where(mask, x, 0.0)`"),
+    (FactKind.MASK_WRITE, "x[hole]", "`torch.where(hole, new, x)`"),
+    (FactKind.MASK_WRITE, "x.index_put_((m,), v)", "`torch.where(mask, new, old)`"),
+    (FactKind.DATA_DEPENDENT_SIZE, "F.one_hot(ids)", "`num_classes=`"),
+    (FactKind.DATA_DEPENDENT_SIZE, "x.repeat_interleave(n)", "`output_size=`"),
+    (FactKind.DATA_DEPENDENT_SIZE, "torch.bincount(ids)", "`scatter_add_`"),
+    (FactKind.DATA_DEPENDENT_SIZE, "torch.unique_consecutive(ids)", "`index_add_`"),
+    (FactKind.DATA_DEPENDENT_SIZE, "torch.combinations(x)", "a form whose size the host knows"),
+    (FactKind.CHECKED_LINALG, "torch.linalg.solve(a, b)", "`torch.linalg.solve_ex(...).result`"),
+    (FactKind.CHECKED_LINALG, "torch.cholesky(a)", "`torch.linalg.cholesky_ex(...).L`"),
+    (FactKind.CHECKED_LINALG, "torch.linalg.svd(a)", "no unchecked form"),
+    (FactKind.VALIDATED_DISTRIBUTION, "Categorical(logits=l)", "pass `validate_args=False`"),
+    (FactKind.VALIDATED_DISTRIBUTION, "d.log_prob(x)", "construct the distribution with `validate_args=False`"),
+    (FactKind.HIDDEN_WAIT, "clip_grad_norm_(p, 1.0, error_if_nonfinite=True)", "leave out `error_if_nonfinite=True`"),
+    (FactKind.HIDDEN_WAIT, "nn.BatchNorm2d(8, momentum=None)", "fixed momentum"),
+    (FactKind.HIDDEN_WAIT, "normal.sample()", "`rsample()`"),
+    (FactKind.HIDDEN_WAIT, "torch.cov(x)", "every N steps"),
+    (FactKind.EXPLICIT_SYNCHRONIZE, "torch.cuda.synchronize()", "`wait_stream`"),
+    (FactKind.EXPLICIT_SYNCHRONIZE, "self.event.synchronize()", "the `self.event` of the step before"),
+    (FactKind.EXPLICIT_SYNCHRONIZE, "start.elapsed_time(end)", "some steps ago"),
+    (FactKind.EXPLICIT_SYNCHRONIZE, "torch.cuda.current_stream().synchronize()", "let the device wait"),
+    (FactKind.EQUALITY, "torch.equal(a, b)", "`(a == b).all()`"),
+    (FactKind.EQUALITY, "a.allclose(b)", "`torch.isclose(...).all()`"),
+    (FactKind.UPLOAD_CONSTRUCTOR, "torch.tensor([-1], device=d)", "`torch.full((1,), -1, ...)`"),
+    (FactKind.UPLOAD_CONSTRUCTOR, "torch.tensor(-0.5, device=d)", "`torch.full((), -0.5, ...)`"),
+    (FactKind.UPLOAD_CONSTRUCTOR, "x.new_tensor([1.0])", "`new_full((1,), 1.0, ...)`"),
+    (FactKind.UPLOAD_CONSTRUCTOR, "torch.tensor(range(n), device=d)", "`torch.arange`"),
+    (FactKind.UPLOAD_CONSTRUCTOR, "torch.tensor(mean, device=d)", "buffer or memo"),
+    (FactKind.HOST_BUILT_MOVE, "torch.arange(n).to(d)", "give `torch.arange` the device"),
+    (FactKind.HOST_BUILT_MOVE, "torch.tensor([1.0]).to(d)", "buffer or memo"),
+    (FactKind.HOST_BUILT_MOVE, "torch.exp(x).to(d)", "last bits"),
+    (FactKind.BLOCKING_UPLOAD, "h.to(d)", "kept pinned buffer"),
+    (FactKind.HOST_INDEX, "x[:, [0, 2, 4]]", "slice with `0:5:2`"),
+    (FactKind.HOST_INDEX, "x[[3, 4, 5]]", "slice with `3:6`"),
+    (FactKind.HOST_INDEX, "x[[0, 3, 5]]", "copy; keep the index on the device"),
+    (FactKind.HOST_INDEX, "x[rows]", "copy; keep the index on the device"),
+    (FactKind.ELEMENT_WRITE, "stats[0]", "`stats[0:1] = ...`"),
+    (FactKind.ELEMENT_WRITE, "stats[rows]", "`stats.index_fill_(0, rows, ...)`"),
+    (FactKind.HOST_OPERAND, "torch.where(m, x, torch.tensor(0.0))", "pass `0.0` itself"),
+    (FactKind.HOST_OPERAND, "torch.where(m, x, zero)", "pass the Python number itself"),
+    (FactKind.PIN_PER_CALL, "t.pin_memory()", "ring of pinned buffers"),
+    (FactKind.PAGEABLE_NON_BLOCKING, "t.to(d, non_blocking=True)", "in spite of `non_blocking=True`"),
+]
+
+
+@pytest.mark.parametrize(("kind", "source", "words"), MESSAGES, ids=[f"{kind.value} {source}" for kind, source, _ in MESSAGES])
+def test_message(kind: FactKind, source: str, words: str) -> None:
+    check = registry.for_kind(kind).check
+    assert check is not None
+    problem = check(fact(kind, source), cst.parse_expression(source))
+    assert problem is not None
+    assert words in problem.message
+    assert "called from the step loop in pkg/run.py:7" in problem.message
+    assert "\n" not in problem.message
+
+
+def test_every_kind_is_worded() -> None:
+    assert {kind for kind, _, _ in MESSAGES} == set(FactKind)
+
+
+def test_a_pinned_blocking_copy_only_misses_the_flag() -> None:
+    check = registry.for_kind(FactKind.BLOCKING_UPLOAD).check
+    assert check is not None
+    problem = check(fact(FactKind.BLOCKING_UPLOAD, "p.to(d)", detail="pinned"), cst.parse_expression("p.to(d)"))
+    assert problem is not None
+    assert "add `non_blocking=True`" in problem.message
+
+
+def test_a_while_test_is_told_to_count_on_the_host() -> None:
+    check = registry.for_kind(FactKind.TRUTH_TEST).check
+    assert check is not None
+    problem = check(fact(FactKind.TRUTH_TEST, "gap > tol", detail="while"), cst.parse_expression("gap > tol"))
+    assert problem is not None
+    assert "let the host count" in problem.message
+
+
+@pytest.mark.parametrize(
+    ("heat", "words"),
+    [
+        (Heat(HeatLevel.LOOP, (ChainLink("pkg/mod.py", 12, "Model.forward"),)), "in the step loop at line 12"),
+        (Heat(HeatLevel.LOOP), "in a step loop"),
+        (Heat(HeatLevel.CALL, (ChainLink("pkg/run.py", 40, "denoise"),)), "on every step (called from the step loop in pkg/run.py:40)"),
+        (Heat(HeatLevel.CALL, (ChainLink("pkg/mod.py", 2, "Model.forward"),)), "on every call of `forward`, which runs each step"),
+        (Heat(HeatLevel.CALL), "on every call of `forward`, which runs each step"),
+        (Heat(HeatLevel.REQUEST), "once per request"),
+        (Heat(HeatLevel.COLD), "in code that runs once"),
+    ],
+)
+def test_when(heat: Heat, words: str) -> None:
+    assert wording.when(fact(FactKind.ITEM, "t.item()", heat)) == words
+
+
+def test_long_source_is_cut_in_the_middle() -> None:
+    node = cst.parse_expression("torch.stack([\n    first_value_of_many,\n    second_value_of_many, third_value_of_many]).item()")
+    words = wording.text(node)
+    assert words.startswith("torch.stack([ first_value")
+    assert words.endswith("]).item()")
+    assert len(words) <= wording.LONGEST_QUOTE
+    assert wording.short("x.item()") == "x.item()"
