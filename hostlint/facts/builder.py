@@ -80,7 +80,7 @@ class FunctionBuilder:
     default_devices: list[int] = field(default_factory=list)  # open `with torch.device(…)` blocks
 
     def __post_init__(self) -> None:
-        self.regions.append(Region(RegionKind.BODY, 0, self.line, "", ()))
+        self.regions.append(Region(int(RegionKind.BODY), 0, self.line, "", ()))  # type: ignore[arg-type]  # plain numbers, for marshal
 
     def add(self, op: Op, line: int, *operands: object) -> int:
         self.nodes.append((int(op), line, *operands))

@@ -219,11 +219,13 @@ def one_of(value: Value) -> Value:
 def _unpack(frame: Frame, node: Any) -> Value:
     _, _, source, position, count = node
     value = frame.value(source)
-    if isinstance(value.detail, Items) and len(value.detail.items) == count and position >= 0:
-        return value.detail.items[position]
+    detail = value.detail
+    if isinstance(detail, Items) and len(detail.items) == count and position >= 0:
+        one: Value = detail.items[position]
+        return one
     if value.is_tensor or isinstance(value.detail, (Items, ListOf)):
-        one = one_of(value)
-        return one if position >= 0 else list_of(one)
+        each = one_of(value)
+        return each if position >= 0 else list_of(each)
     if value.place is Place.PYTHON and value.detail is None:
         return PYTHON  # `b, n, c = x.shape`
     return UNKNOWN

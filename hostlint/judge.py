@@ -1,0 +1,154 @@
+"""From evaluated functions to findings: which sites wait, how hot they are, and what the rules say of them."""
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from hostlint.facts.fact import Fact
+from hostlint.index import FunctionId, ProjectIndex
+from hostlint.model import FileError, Finding, Heat, HeatLevel, Span
+from hostlint.severity import severity_of
+from hostlint.values.evaluator import Caller, Evaluator
+from hostlint.values.waits import Meeting, meetings
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+
+class HeatSource(Protocol):
+    def function(self, fid: FunctionId) -> Heat: ...
+    def site(self, fid: FunctionId, region: int) -> Heat: ...
+
+
+class CallSource(Protocol):
+    def edges_in(self, fid: FunctionId) -> Sequence[Caller]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """The evaluator's view of the project: who calls a function, and whether it stands on a step's path."""
+
+    calls: CallSource
+    heat: HeatSource
+
+    def callers(self, fid: FunctionId) -> Sequence[Caller]:
+        return [edge for edge in self.calls.edges_in(fid) if edge.call_index >= 0]
+
+    def is_hot(self, fid: FunctionId) -> bool:
+        return self.heat.function(fid).level >= HeatLevel.CALL
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    findings: tuple[Finding, ...]
+    errors: tuple[FileError, ...]
+
+
+class Judge:
+    def __init__(self, index: ProjectIndex, evaluator: Evaluator, heat: HeatSource, text_of: TextSource) -> None:
+        self._index = index
+        self._evaluator = evaluator
+        self._heat = heat
+        self._text_of = text_of
+
+    def file(self, file: int, at_least: HeatLevel) -> Judged:
+        """All findings of one file at that heat or above, in order, one for each place and cause."""
+        facts = [fact for function in self._index.files[file].functions for fact in self._function((file, function.index), at_least)]
+        if not facts:
+            return Judged((), ())
+        words = Words(self._text_of(file))
+        findings: dict[tuple[str, Span], Finding] = {}
+        errors: list[FileError] = []
+        for fact in facts:
+            try:
+                finding = words.finding(fact)
+            except Exception as error:  # noqa: BLE001 - a rule that crashes is an error of that rule, not of the scan
+                errors.append(FileError(fact.path, fact.span.line, f"the rule for {fact.kind.value} failed: {error!r}"))
+                continue
+            if finding is not None:
+                findings.setdefault((finding.code, finding.span), finding)
+        return Judged(tuple(sorted(findings.values(), key=lambda f: f.sort_key)), tuple(errors))
+
+    def _function(self, fid: FunctionId, at_least: HeatLevel) -> Iterator[Fact]:
+        graph = self._evaluator.graph_of(fid)
+        if not graph.sites:
+            return
+        hot = {region: self._heat.site(fid, region) for region in {site.region for site in graph.sites}}
+        if all(heat.level < at_least for heat in hot.values()):
+            return
+        outline = self._index.function(fid)
+        path = self._index.files[fid[0]].path
+        for meeting in meetings(self._evaluator.frame(fid)):
+            heat = hot[meeting.site.region]
+            if heat.level >= at_least:
+                yield _fact(path, outline.qualname, meeting, heat)
+
+
+def _fact(path: str, function: str, meeting: Meeting, heat: Heat) -> Fact:
+    site = meeting.site
+    return Fact(
+        kind=meeting.kind,
+        path=path,
+        function=function,
+        span=Span(site.line, site.column, site.end_line, site.end_column),
+        statement=(site.first_line, site.last_line),
+        call=meeting.call,
+        subject=site.subject,
+        evidence=meeting.evidence,
+        confidence=meeting.confidence,
+        heat=heat,
+        measured=meeting.measured,
+        detail=meeting.detail,
+    )
+
+
+class TextSource(Protocol):
+    def __call__(self, file: int) -> str: ...
+
+
+class Words:
+    """Has the rules word the facts of one file, each with the concrete syntax of its expression."""
+
+    def __init__(self, text: str) -> None:
+        self._lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+    def finding(self, fact: Fact) -> Finding | None:
+        from hostlint.registry import for_kind
+
+        rule = for_kind(fact.kind)
+        if rule.check is None:
+            return None
+        problem = rule.check(fact, self.expression(fact.span))
+        if problem is None:
+            return None
+        return Finding(
+            code=rule.code,
+            name=rule.name,
+            path=fact.path,
+            span=fact.span,
+            message=problem.message,
+            severity=severity_of(rule, fact),
+            confidence=fact.confidence,
+            function=fact.function,
+            heat=fact.heat,
+            kind_evidence=fact.evidence,
+            fix=problem.fix,
+            statement=fact.statement,
+        )
+
+    def expression(self, span: Span) -> cst.BaseExpression:
+        import libcst as cst
+
+        # in parentheses, so that an expression may go on over lines as it does in its file
+        return cst.parse_expression(f"({self.source(span)}\n)")
+
+    def source(self, span: Span) -> str:
+        lines = self._lines[span.line - 1 : span.end_line]
+        if not lines:
+            return ""
+        lines[-1] = lines[-1][: span.end_column - 1]
+        lines[0] = lines[0][span.column - 1 :]
+        return "\n".join(lines)
+
+
