@@ -1,0 +1,1 @@
+"""The command line: thin commands over `hostlint.scan`, `hostlint.registry` and `hostlint.report`."""
