@@ -4,7 +4,7 @@
 entry; a function's first tensor has torch's own name (`input`, `A`). A name that `Op.params` lists as `*name` stands for any of the values
 it takes.
 
-    device:P  device-in:P   P is a device tensor / a list, tuple or dictionary that holds one
+    device:P  device-in:P   P is a device tensor / a list, tuple, dictionary or other object that holds one
     host:P  numpy:P         P is a host tensor / a NumPy array
     pydata:P  pylist:P      P is a Python number, or a list or tuple of numbers / a list or tuple
     absent:P  given:P       P is left out or literally None / is there and not literally None
@@ -25,9 +25,10 @@ Operators are `op.*`: `getitem`, `setitem` and `augsetitem` look at an index tha
 `truth` is every truth test, `format` an f-string's field, `percent` the `%` of a string (`percent_number` for %d and %f), `contains` is
 `in`.
 Where a call gives `dtype=`, that decides the boolean and integer flags. Attributes (`shape`, `T`, `is_cuda`) stand among the methods.
-Methods of other objects are `Class.name`; `Op.makes` says which classes a constructor's result belongs to, and the conditions of such a
-method may also name arguments of the constructor (`Distribution.log_prob`: `absent:validate_args`). The bare name `synchronize`, which no
-tensor has, is there for receivers of unknown type. A name ending in `.*` stands for the rest of a module (`numpy.*`).
+Methods of other objects are `Class.name`; `Op.makes` says which classes a constructor's result belongs to. The conditions of such a method
+may also name arguments of the constructor (`BatchNorm.forward`: `none:momentum`), and `device-in:self` says that the object is known to be
+made of device tensors. The bare name `synchronize`, which no tensor has, is there for receivers of unknown type. A name ending in `.*`
+stands for the rest of a module (`numpy.*`).
 """
 from __future__ import annotations
 
@@ -53,8 +54,8 @@ def function(dotted: str) -> Op | None:
 
 
 def method(name: str) -> Op | None:
-    """The entry of a method: of tensors by its bare name, of other objects as `Event.synchronize`."""
-    return method_op(name)
+    """The entry of a method: of tensors by its bare name, of other objects as `Event.synchronize` or `torch.cuda.Event.synchronize`."""
+    return method_op(".".join(name.split(".")[-2:]))
 
 
 def is_tensor_method(name: str) -> bool:

@@ -23,7 +23,7 @@ class ArgumentFacts:
     boolean: bool | None = None
     integer: bool | None = None
     sequence: bool = False  # a Python list or tuple
-    holds_device: bool = False  # ... that holds a device tensor
+    holds_device: bool = False  # a container that holds a device tensor, or an object made of one
     pinned: bool = False
     large: bool = False
     fresh: bool = False  # host data that this function built
@@ -36,7 +36,7 @@ Arguments = Mapping[str, Sequence[ArgumentFacts]]  # a name to what was given fo
 
 _TESTS: dict[str, Callable[[ArgumentFacts], bool]] = {
     "device": lambda a: a.place is Place.DEVICE,
-    "device-in": lambda a: a.sequence and a.holds_device,
+    "device-in": lambda a: a.holds_device,
     "host": lambda a: a.place is Place.HOST,
     "numpy": lambda a: a.place is Place.NUMPY,
     "pydata": lambda a: a.place is Place.PYTHON and not a.holds_device and a.literal != "None",

@@ -61,5 +61,5 @@ class Op:
     sequence_with: tuple[str, ...] = ()
     # Places in a returned sequence that hold integer tensors (topk: 1); the flags above speak of the others.
     integer_items: tuple[int, ...] = ()
-    # Classes of a returned object, nearest first: look its methods up as `method("Class.name")`.
+    # Classes of a returned object, nearest first: look its methods up as `method("Class.name")`, without the class's module.
     makes: tuple[str, ...] = ()
