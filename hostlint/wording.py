@@ -40,6 +40,11 @@ def text(node: cst.CSTNode) -> str:
     return short(cst.Module([]).code_for_node(node))
 
 
+def whole(node: cst.BaseExpression) -> str:
+    """The text of a fact's own expression, without the parentheses in which it was parsed."""
+    return text(node.with_changes(lpar=node.lpar[1:], rpar=node.rpar[1:]))
+
+
 def short(source: str) -> str:
     line = " ".join(source.split())
     if len(line) <= LONGEST_QUOTE:

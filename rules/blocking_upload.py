@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
 from hostlint.rule import Example, Problem, Rule
-from hostlint.wording import short, text, when
+from hostlint.wording import short, when, whole
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
     subject = short(fact.subject)
-    uploads = f"`{text(node)}` uploads {when(fact)}, and the host waits for the copy"
+    uploads = f"`{whole(node)}` uploads {when(fact)}, and the host waits for the copy"
     return Problem(f"{uploads}; move `{subject}` once before the loop where it does not change, else {_instead(fact)}")
 
 

@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
 from hostlint.rule import Example, Problem, Rule
-from hostlint.wording import text, waits
+from hostlint.wording import text, waits, whole
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
-    return Problem(f"{waits(fact, text(node))} to count the true elements; {_instead(node)}")
+    return Problem(f"{waits(fact, whole(node))} to count the true elements; {_instead(node)}")
 
 
 def _instead(node: cst.BaseExpression) -> str:

@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
 from hostlint.rule import Example, Problem, Rule
-from hostlint.wording import text, when
+from hostlint.wording import text, when, whole
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
-    reads = f"the write through the mask in `{text(node)}` makes the host wait for the device {when(fact)}"
+    reads = f"the write through the mask in `{whole(node)}` makes the host wait for the device {when(fact)}"
     return Problem(f"{reads}; use {_instead(node)} (in `copy_` where other names share the memory)")
 
 

@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
 from hostlint.rule import Example, Problem, Rule
-from hostlint.wording import text, waits
+from hostlint.wording import waits, whole
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -58,7 +58,7 @@ CURES["unique_consecutive"] = CURES["unique"]
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
     cure = CURES.get(_function(node), "use a form whose size the host knows, or compute it once before the loop")
-    return Problem(f"{waits(fact, text(node))} to learn the size of the result; {cure}")
+    return Problem(f"{waits(fact, whole(node))} to learn the size of the result; {cure}")
 
 
 def _function(node: cst.BaseExpression) -> str:

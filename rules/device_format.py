@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
 from hostlint.rule import Example, Problem, Rule
-from hostlint.wording import short, when
+from hostlint.wording import when, whole
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -42,8 +42,9 @@ if TYPE_CHECKING:
 
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
-    reads = f"text of `{short(fact.subject)}` reads the device {when(fact)}, and the host waits"
-    return Problem(f"{reads}; build it every N steps or behind the log level, or show the value of the step before")
+    words = "is put into text" if fact.call == "f-string" else "puts a device value into text"
+    waiting = f"`{whole(node)}` {words} {when(fact)}, and the host waits for it"
+    return Problem(f"{waiting}; build the text every N steps or behind the log level, or show the value of the step before")
 
 
 RULE = Rule(

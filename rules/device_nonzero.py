@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
 from hostlint.rule import Example, Problem, Rule
-from hostlint.wording import text, waits
+from hostlint.wording import waits, whole
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
-    return Problem(f"{waits(fact, text(node))} to learn how many elements are true; {_instead(node)}")
+    return Problem(f"{waits(fact, whole(node))} to learn how many elements are true; {_instead(node)}")
 
 
 def _instead(node: cst.BaseExpression) -> str:

@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
 from hostlint.rule import Example, Problem, Rule
-from hostlint.wording import text, when
+from hostlint.wording import text, when, whole
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
-    return Problem(f"`{text(node)}` reads a device scalar as a number {when(fact)}, and the host waits; {_instead(node)}")
+    return Problem(f"`{whole(node)}` reads a device scalar as a number {when(fact)}, and the host waits; {_instead(node)}")
 
 
 def _instead(node: cst.BaseExpression) -> str:

@@ -40,7 +40,7 @@ from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
 from hostlint.rule import Example, Problem, Rule
-from hostlint.wording import text, when
+from hostlint.wording import when, whole
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
-    return Problem(f"the truth of `{text(node)}` is read from the device {when(fact)}, and the host waits; {_instead(node, fact.detail)}")
+    return Problem(f"the truth of `{whole(node)}` is read from the device {when(fact)}, and the host waits; {_instead(node, fact.call)}")
 
 
 def _instead(node: cst.BaseExpression, where: str) -> str:

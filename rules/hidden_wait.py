@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
 from hostlint.rule import Example, Problem, Rule
-from hostlint.wording import text, when
+from hostlint.wording import when, whole
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -60,7 +60,7 @@ OTHERWISE = "call it every N steps, or compute the value with ops that stay on t
 
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
-    return Problem(f"`{text(node)}` reads a device value inside {when(fact)}, and the host waits; {_instead(node)}")
+    return Problem(f"`{whole(node)}` reads a device value inside {when(fact)}, and the host waits; {_instead(node)}")
 
 
 def _instead(node: cst.BaseExpression) -> str:

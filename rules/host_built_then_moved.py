@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
 from hostlint.rule import Example, Problem, Rule
-from hostlint.wording import text, when
+from hostlint.wording import when, whole
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -46,7 +46,7 @@ ALIKE = frozenset({"arange", "zeros", "ones", "full", "empty", "eye", "zeros_lik
 
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
-    return Problem(f"`{text(node)}` builds on the host and uploads {when(fact)}, and the host waits for the copy; {_instead(node)}")
+    return Problem(f"`{whole(node)}` builds on the host and uploads {when(fact)}, and the host waits for the copy; {_instead(node)}")
 
 
 def _instead(node: cst.BaseExpression) -> str:

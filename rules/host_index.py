@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
 from hostlint.rule import Example, Problem, Rule
-from hostlint.wording import text, when
+from hostlint.wording import when, whole
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
-    uploads = f"`{text(node)}` uploads its index {when(fact)}, and the host waits for the copy"
+    uploads = f"`{whole(node)}` uploads its index {when(fact)}, and the host waits for the copy"
     return Problem(f"{uploads}; {_slice(node)}keep the index on the device (a buffer, or a tensor made before the loop)")
 
 

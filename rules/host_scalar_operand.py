@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
 from hostlint.rule import Example, Problem, Rule
-from hostlint.wording import text, when
+from hostlint.wording import text, when, whole
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
-    uploads = f"`{text(node)}` uploads a host scalar {when(fact)}, and the host waits for the copy"
+    uploads = f"`{whole(node)}` uploads a host scalar {when(fact)}, and the host waits for the copy"
     return Problem(f"{uploads}; {_instead(node)}")
 
 

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
 from hostlint.rule import Example, Problem, Rule
-from hostlint.wording import short, text, when
+from hostlint.wording import short, when, whole
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
-    uploads = f"`{text(node)}` copies a large pageable tensor {when(fact)}; the host waits in spite of `non_blocking=True`"
+    uploads = f"`{whole(node)}` copies a large pageable tensor {when(fact)}; the host waits in spite of `non_blocking=True`"
     return Problem(f"{uploads}; keep `{short(fact.subject)}` in pinned memory allocated once (a ring of buffers with an event each)")
 
 

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
 from hostlint.rule import Example, Problem, Rule
-from hostlint.wording import text, when
+from hostlint.wording import when, whole
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
     return Problem(
-        f"`{text(node)}` allocates pinned memory {when(fact)}, which can stall in the driver;"
+        f"`{whole(node)}` allocates pinned memory {when(fact)}, which can stall in the driver;"
         " keep a ring of pinned buffers, each with an event to wait for before it is rewritten"
     )
 

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
 from hostlint.rule import Example, Problem, Rule
-from hostlint.wording import short, text, when
+from hostlint.wording import short, text, when, whole
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
-    reads = f"`{text(node)}` reads its device scalars one by one {when(fact)}, and the host waits for each"
+    reads = f"`{whole(node)}` reads its device scalars one by one {when(fact)}, and the host waits for each"
     return Problem(f"{reads}; use `torch.stack({_elements(node, fact.subject)})`, with `full_like` for Python numbers among them")
 
 

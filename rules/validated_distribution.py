@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
 from hostlint.rule import Example, Problem, Rule
-from hostlint.wording import text, when
+from hostlint.wording import when, whole
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -44,11 +44,11 @@ def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
     match node:
         case cst.Call(func=cst.Attribute(attr=cst.Name("log_prob" | "cdf" | "icdf" as method))):
             return Problem(
-                f"`{text(node)}` checks its value on the device {when(fact)}, and the host waits;"
+                f"`{whole(node)}` checks its value on the device {when(fact)}, and the host waits;"
                 f" construct the distribution with `validate_args=False` (`{method}` then does not look)"
             )
     return Problem(
-        f"`{text(node)}` checks its parameters on the device {when(fact)}, and the host waits;"
+        f"`{whole(node)}` checks its parameters on the device {when(fact)}, and the host waits;"
         " pass `validate_args=False` (the same seed gives the same samples)"
     )
 

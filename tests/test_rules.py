@@ -68,10 +68,15 @@ def test_pages_quote_the_measurement_as_it_is() -> None:
     assert quoted > 150
 
 
-def fact(kind: FactKind, source: str, heat: Heat | None = None, detail: str = "", subject: str = "t") -> Fact:
+def parsed(source: str) -> cst.BaseExpression:
+    """As the engine hands an expression over: parsed in parentheses of its own."""
+    return cst.parse_expression(f"({source}\n)")
+
+
+def fact(kind: FactKind, source: str, heat: Heat | None = None, detail: str = "", call: str = "") -> Fact:
     chain = (ChainLink("pkg/run.py", 7, "denoise"),)
     return Fact(
-        kind, "pkg/mod.py", "Model.forward", Span(3, 5, 3, 5 + len(source)), (3, 3), "", subject, "evidence", Confidence.CERTAIN,
+        kind, "pkg/mod.py", "Model.forward", Span(3, 5, 3, 5 + len(source)), (3, 3), call, "t", "evidence", Confidence.CERTAIN,
         heat or Heat(HeatLevel.CALL, chain), "measured", detail,
     )  # fmt: skip
 
@@ -96,7 +101,7 @@ MESSAGES = [
     (FactKind.HOST_COPY, "np.asarray(t)", "compute with torch"),
     (FactKind.HOST_COPY, "x.cpu()", "pinned slot and its event"),
     (FactKind.TOLIST, "t.tolist()", "pass those Python numbers along"),
-    (FactKind.FORMAT, "loss", "text of `t` reads the device"),
+    (FactKind.FORMAT, "print(step, loss)", "puts a device value into text"),
     (FactKind.INDEX, "x[begin:end]", "slice with host integers"),
     (FactKind.INDEX, "sigmas[step]", "`sigmas.index_select(0, step.view(1))` (a copy, not a view)"),
     (FactKind.INDEX, "range(n)", "host integer"),
@@ -161,11 +166,12 @@ MESSAGES = [
 def test_message(kind: FactKind, source: str, words: str) -> None:
     check = registry.for_kind(kind).check
     assert check is not None
-    problem = check(fact(kind, source), cst.parse_expression(source))
+    problem = check(fact(kind, source), parsed(source))
     assert problem is not None
     assert words in problem.message
     assert "called from the step loop in pkg/run.py:7" in problem.message
     assert "\n" not in problem.message
+    assert f"`{wording.short(source)}`" in problem.message
 
 
 def test_every_kind_is_worded() -> None:
@@ -175,7 +181,7 @@ def test_every_kind_is_worded() -> None:
 def test_a_pinned_blocking_copy_only_misses_the_flag() -> None:
     check = registry.for_kind(FactKind.BLOCKING_UPLOAD).check
     assert check is not None
-    problem = check(fact(FactKind.BLOCKING_UPLOAD, "p.to(d)", detail="pinned"), cst.parse_expression("p.to(d)"))
+    problem = check(fact(FactKind.BLOCKING_UPLOAD, "p.to(d)", detail="host:self pinned:self to:device"), parsed("p.to(d)"))
     assert problem is not None
     assert "add `non_blocking=True`" in problem.message
 
@@ -183,7 +189,7 @@ def test_a_pinned_blocking_copy_only_misses_the_flag() -> None:
 def test_a_while_test_is_told_to_count_on_the_host() -> None:
     check = registry.for_kind(FactKind.TRUTH_TEST).check
     assert check is not None
-    problem = check(fact(FactKind.TRUTH_TEST, "gap > tol", detail="while"), cst.parse_expression("gap > tol"))
+    problem = check(fact(FactKind.TRUTH_TEST, "gap > tol", call="while"), parsed("gap > tol"))
     assert problem is not None
     assert "let the host count" in problem.message
 
