@@ -12,7 +12,8 @@ GUTTER = "blue"
 
 
 def write(lines: Iterable[Line], coloured: bool) -> str:
-    return _coloured(lines) if coloured else "".join("".join(text for text, _ in line) + "\n" for line in lines)
+    safe = ([("\n".join(map(visible, text.split("\n"))), style) for text, style in line] for line in lines)
+    return _coloured(safe) if coloured else "".join("".join(text for text, _ in line) + "\n" for line in safe)
 
 
 def _coloured(lines: Iterable[Line]) -> str:
@@ -28,7 +29,7 @@ def _coloured(lines: Iterable[Line]) -> str:
 
 
 def visible(text: str) -> str:
-    """Source text that cannot move the cursor: tabs as four blanks, what has no shape as a mark."""
+    """Text that cannot move the cursor: tabs as four blanks, what has no shape as a mark."""
     text = text.replace("\t", "    ")
     return text if text.isprintable() else "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
 
