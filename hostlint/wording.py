@@ -40,6 +40,18 @@ def text(node: cst.CSTNode) -> str:
     return short(cst.Module([]).code_for_node(node))
 
 
+def receiver(node: cst.BaseExpression, otherwise: str) -> str:
+    """The text of what a method is called on; `otherwise` for other expressions and for functions of a module."""
+    import libcst as cst
+
+    match node:
+        case cst.Call(func=cst.Attribute(value=cst.Name("torch" | "np" | "numpy" | "math" | "F"))):
+            return short(otherwise)
+        case cst.Call(func=cst.Attribute(value=value)):
+            return text(value)
+    return short(otherwise)
+
+
 def whole(node: cst.BaseExpression) -> str:
     """The text of a fact's own expression, without the parentheses in which it was parsed."""
     return text(node.with_changes(lpar=node.lpar[1:], rpar=node.rpar[1:]))

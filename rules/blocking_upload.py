@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
 from hostlint.rule import Example, Problem, Rule
-from hostlint.wording import short, when, whole
+from hostlint.wording import receiver, text, when, whole
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -46,9 +46,17 @@ if TYPE_CHECKING:
 
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
-    subject = short(fact.subject)
     uploads = f"`{whole(node)}` uploads {when(fact)}, and the host waits for the copy"
-    return Problem(f"{uploads}; move `{subject}` once before the loop where it does not change, else {_instead(fact)}")
+    return Problem(f"{uploads}; move `{_moved(node, fact.subject)}` once before the loop where it does not change, else {_instead(fact)}")
+
+
+def _moved(node: cst.BaseExpression, subject: str) -> str:
+    import libcst as cst
+
+    match node:
+        case cst.Call(func=cst.Attribute(attr=cst.Name("copy_")), args=[cst.Arg(value=source), *_]):
+            return text(source)
+    return receiver(node, subject)
 
 
 def _instead(fact: Fact) -> str:

@@ -153,7 +153,7 @@ def simulate(physics, states, steps: int):
     states = states.to("cuda")
     start = states.clone()
     for _ in range(steps):
-        states = physics(states)
+        states = states + physics(states)
         fallen = states[:, 2] < 0.1
         states[fallen] = start[fallen]  # expect
         states.index_put_((fallen,), start.mean(0))  # expect
@@ -168,7 +168,7 @@ def simulate(physics, states, steps: int):
     states = states.to("cuda")
     start = states.clone()
     for _ in range(steps):
-        states = physics(states)
+        states = states + physics(states)
         fallen = states[:, 2] < 0.1
         states = torch.where(fallen[:, None], start, states)
         states = torch.where(fallen[:, None], start.mean(0), states)

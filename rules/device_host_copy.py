@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
 from hostlint.rule import Example, Problem, Rule
-from hostlint.wording import waits, whole
+from hostlint.wording import receiver, waits, whole
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
-    return Problem(f"{waits(fact, whole(node))}; {_instead(node, fact.subject)}")
+    return Problem(f"{waits(fact, whole(node))}; {_instead(node, receiver(node, fact.subject))}")
 
 
 def _instead(node: cst.BaseExpression, subject: str) -> str:
@@ -108,7 +108,7 @@ def track(filters, frames):
     state = torch.zeros(6, device="cuda")
     path = []
     for frame in frames:
-        state = filters(state, frame.cuda(non_blocking=True))
+        state = state * 0.9 + filters(state, frame.cuda(non_blocking=True))
         path.append(state.to("cpu"))  # expect
     return torch.stack(path)
 """,
@@ -120,7 +120,7 @@ def track(filters, frames):
     state = torch.zeros(6, device="cuda")
     path = []
     for frame in frames:
-        state = filters(state, frame.cuda(non_blocking=True))
+        state = state * 0.9 + filters(state, frame.cuda(non_blocking=True))
         path.append(state.detach())
     return torch.stack(path).to("cpu")
 """,

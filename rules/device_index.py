@@ -139,7 +139,7 @@ import torch
 def refine(solver, x, rounds: int):
     x = x.to("cuda")
     for _ in range(rounds):
-        error = solver.error(x)
+        error = x - solver(x)
         substeps = (error.abs().max() * 8).long().clamp(min=1)
         for _ in range(substeps):  # expect
             x = solver.relax(x)
@@ -153,7 +153,7 @@ import torch
 def refine(solver, x, substeps: list[int]):
     x = x.to("cuda")
     for count in substeps:
-        error = solver.error(x)
+        error = x - solver(x)
         for _ in range(count):
             x = solver.relax(x)
         x = x + error * torch.zeros(count, device="cuda").sum()

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
 from hostlint.rule import Example, Problem, Rule
-from hostlint.wording import waits, whole
+from hostlint.wording import receiver, waits, whole
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
-    return Problem(f"{waits(fact, whole(node))}; {_instead(fact.subject)}")
+    return Problem(f"{waits(fact, whole(node))}; {_instead(receiver(node, fact.subject))}")
 
 
 def _instead(subject: str) -> str:

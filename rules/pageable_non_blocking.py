@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
 from hostlint.rule import Example, Problem, Rule
-from hostlint.wording import short, when, whole
+from hostlint.wording import receiver, when, whole
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
     uploads = f"`{whole(node)}` copies a large pageable tensor {when(fact)}; the host waits in spite of `non_blocking=True`"
-    return Problem(f"{uploads}; keep `{short(fact.subject)}` in pinned memory allocated once (a ring of buffers with an event each)")
+    kept = receiver(node, fact.subject)
+    return Problem(f"{uploads}; keep `{kept}` in pinned memory allocated once (a ring of buffers with an event each)")
 
 
 RULE = Rule(

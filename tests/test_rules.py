@@ -82,7 +82,7 @@ def fact(kind: FactKind, source: str, heat: Heat | None = None, detail: str = ""
 
 
 MESSAGES = [
-    (FactKind.ITEM, "loss.item()", "keep `t` on the device"),
+    (FactKind.ITEM, "loss.item()", "keep `loss` on the device"),
     (FactKind.ITEM, "(x == eos).all().item()", "combine the flag on the device"),
     (FactKind.ITEM, "logits.argmax(-1).item()", "keep the index a tensor"),
     (FactKind.ITEM, "self.sigmas[i].item()", "if `self.sigmas` stays the same over the steps"),
