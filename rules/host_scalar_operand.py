@@ -5,8 +5,8 @@ Most operators take a 0-dim host tensor as a number. `torch.where` does not: it 
 every call.
 
 ## Instead
-- The Python number itself: `torch.where(mask, x, 0.0)`. Mind the type: a tensor of another dtype takes part in the promotion, a number of
-  the same kind does not.
+- The Python number itself: `torch.where(mask, x, 0.0)`. The dtype of `x` stays; only where `x` is 0-dim or of another kind (int, float)
+  did the scalar tensor's dtype decide.
 - A scalar that has to be a tensor: make it on the device once, `torch.zeros((), device=x.device, dtype=x.dtype)`.
 
 ## Not flagged
