@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from collections.abc import Sequence
 from importlib import import_module
 
@@ -54,7 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except HostlintError as error:
         click.echo(f"hostlint: error: {error}", err=True)
         return error.exit_code
-    except RecursionError:
-        click.echo("hostlint: error: the source nests too deeply for this interpreter", err=True)
+    except Exception:  # noqa: BLE001  whatever it is, status 1 would say "findings"
+        traceback.print_exc()
+        click.echo("hostlint: error: this is a bug in hostlint; please report it with the lines above", err=True)
         return FAILURE
     return status if isinstance(status, int) else 0
