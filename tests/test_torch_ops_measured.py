@@ -21,8 +21,9 @@ CALLS = {entry["call"]: entry["blocks"] for entry in MEASURED["calls"]}
 
 # The measurement's names that its legend leaves out, in the legend's words or as the class that they belong to.
 UNLISTED = {
-    "tgt": "int64 [16] on the device", "q": "float32 [2,4,8] on the device", "am": "bool [4,4] on the device", "seq": "float32 [2,4,8] on the device",
-    "img": "float32 [1,1,8,8] on the device", "params": "Python list of 2 parameters on the device", "lens_list": "Python list of 2 ints",
+    "tgt": "int64 [16] on the device", "q": "float32 [2,4,8] on the device", "am": "bool [4,4] on the device",
+    "seq": "float32 [2,4,8] on the device", "img": "float32 [1,1,8,8] on the device",
+    "params": "Python list of 2 parameters on the device", "lens_list": "Python list of 2 ints",
     "dict_": "Python dict", "v": "float32 [16] on the device",
 }
 OBJECTS = {
@@ -77,7 +78,8 @@ class Reader(ast.NodeVisitor):
         legend = {**MEASURED["names"], **UNLISTED}
         legend["y"] = legend["x"]
         self.names = {name: from_legend(words) for name, words in legend.items() if "generator" not in words}
-        self.names |= {name: Typed(ArgumentFacts(evaluating=name == "enc_eval"), tuple(classes.split())) for name, classes in OBJECTS.items()}
+        for name, classes in OBJECTS.items():
+            self.names[name] = Typed(ArgumentFacts(evaluating=name == "enc_eval"), tuple(classes.split()))
         self.waits: list[Wait] = []
 
     def read(self, node: ast.AST) -> Typed:
@@ -95,13 +97,17 @@ class Reader(ast.NodeVisitor):
     def visit_Constant(self, node: ast.Constant) -> Typed:
         return replace(python(literal=repr(node.value)), device=Place.HOST if node.value == "cpu" else None)
 
-    def visit_List(self, node: ast.List | ast.Tuple) -> Typed:
+    def visit_List(self, node: ast.List) -> Typed:
+        return self.items(node)
+
+    def visit_Tuple(self, node: ast.Tuple) -> Typed:
+        return self.items(node)
+
+    def items(self, node: ast.List | ast.Tuple) -> Typed:
         items = [self.read(item).facts for item in node.elts]
         holds = any(item.place is Place.DEVICE for item in items)
         boolean = True if holds and all(item.boolean for item in items) else None
         return Typed(ArgumentFacts(Place.PYTHON, sequence=True, holds_device=holds, boolean=boolean))
-
-    visit_Tuple = visit_List
 
     def visit_IfExp(self, node: ast.IfExp) -> Typed:
         return self.read(node.orelse)  # every measured one is `… if False else …`, or asks for a function that torch lacks

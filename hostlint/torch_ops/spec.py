@@ -17,7 +17,7 @@ class Returns(Enum):
     SAME = "same"  # a tensor where the tensor arguments live (device wins over 0-dim host)
     FACTORY = "factory"  # a new tensor on `device=`, on the host without it
     LIKE = "like"  # a new tensor on `device=`, else where the receiver or first argument lives
-    MOVE = "move"  # Tensor.to and type: the target is parsed from the arguments
+    MOVE = "move"  # Tensor.to and type: the target is parsed from the arguments; rank and type are the receiver's unless a dtype is given
     HOST = "host"  # a host tensor (cpu())
     DEVICE = "device"  # a device tensor (cuda())
     SEQUENCE = "sequence"  # a tuple or list of tensors that live where the arguments do (split, unbind, topk)
@@ -59,6 +59,8 @@ class Op:
     broadcasts: bool = False
     # `returns` is SEQUENCE where one of these is given, not literally False and no tensor (max: "dim"; unique: "return_counts").
     sequence_with: tuple[str, ...] = ()
+    # `returns` is SEQUENCE where one of these is left out (the one-argument form of where: "input").
+    sequence_without: tuple[str, ...] = ()
     # Places in a returned sequence that hold integer tensors (topk: 1); the flags above speak of the others.
     integer_items: tuple[int, ...] = ()
     # Classes of a returned object, nearest first: look its methods up as `method("Class.name")`, without the class's module.

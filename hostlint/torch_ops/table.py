@@ -41,6 +41,7 @@ class Entry(TypedDict, total=False):
     keeps_type: bool
     broadcasts: bool
     sequence_with: str
+    sequence_without: str
     integer_items: list[int]
     makes: str
     scalars: str
@@ -116,27 +117,28 @@ def method_op(name: str) -> Op | None:
 
 def build(name: str, entry: Entry, *, receiver: bool) -> Op:
     """The entry as seen from one of its names; a function calls the receiver `input`, as torch does."""
-    in_place = name.endswith("_") and not name.endswith("__")
-    params = entry.get("params", "self").split()
+    in_place = name.endswith("_") and not name.endswith("__") and "." not in name.removeprefix("torch.")
     waits = tuple(_waits(entry))
-    if not receiver:
-        params = ["input" if param == "self" else param for param in params]
-        waits = tuple(_for_function(wait) for wait in waits)
     return Op(
         name=name,
-        params=tuple(params),
+        params=_renamed(entry.get("params", "self"), receiver),
         returns=Returns(entry.get("returns", "same")),
         rank0=entry.get("rank0"),
         boolean=None if in_place else entry.get("boolean"),
         integer=None if in_place else entry.get("integer"),
-        waits=waits,
+        waits=waits if receiver else tuple(map(_for_function, waits)),
         rank0_without=tuple(entry.get("rank0_without", "").split()),
         keeps_type=in_place or entry.get("keeps_type", False),
         broadcasts=entry.get("broadcasts", False),
         sequence_with=tuple(entry.get("sequence_with", "").split()),
+        sequence_without=_renamed(entry.get("sequence_without", ""), receiver),
         integer_items=tuple(entry.get("integer_items", ())),
         makes=tuple(entry.get("makes", "").split()),
     )
+
+
+def _renamed(names: str, receiver: bool) -> tuple[str, ...]:
+    return tuple("input" if name == "self" and not receiver else name for name in names.split())
 
 
 def _waits(entry: Entry) -> list[Wait]:
