@@ -140,13 +140,14 @@ class Scopes:
         if key in self._following:
             return None
         outermost = not self._following
-        self._following.add(key)
-        try:
-            symbol = self._follow(file, name)
-        finally:
-            self._following.discard(key)
-        if symbol is not None or outermost:  # inside a cycle "not found" may only mean "not yet"
+        self._following.add(key)  # until the outermost question is answered: each module is asked once, whatever cycles there are
+        symbol = self._follow(file, name)
+        if symbol is not None:
             self._module_symbols[key] = symbol
+        if outermost:
+            if symbol is None:
+                self._module_symbols.update((asked, self._module_symbols.get(asked)) for asked in self._following)
+            self._following.clear()
         return symbol
 
     def _follow(self, file: int, name: str) -> Symbol | None:

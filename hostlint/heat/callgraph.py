@@ -1,0 +1,116 @@
+"""The project's call graph: who may call whom, from which line and region, and how sure that is."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from hostlint.facts.schema import FunctionFlag, RegionKind
+from hostlint.heat.dispatch import Dispatch
+from hostlint.heat.types import Kind, Typing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from hostlint.index import FunctionId, ProjectIndex
+
+NO_CALL = -1  # the call index of an edge that no call expression stands for
+
+
+class Edge(NamedTuple):
+    caller: FunctionId
+    callee: FunctionId
+    call_index: int  # into the caller's calls, or NO_CALL
+    line: int
+    region: int  # of the caller
+    certain: bool
+
+
+class CallGraph:
+    """Every edge of the project, with the calls that are steps of a model and the functions registered as hooks."""
+
+    def __init__(self, index: ProjectIndex) -> None:
+        self.index = index
+        self.hooks: dict[FunctionId, None] = {}
+        self._typing = Typing(index)
+        self._dispatch = Dispatch(index, self._typing)
+        self._out: dict[FunctionId, list[Edge]] = {}
+        self._in: dict[FunctionId, list[Edge]] = {}
+        self._steps: dict[FunctionId, list[int]] = {}
+        for file, outline in enumerate(index.files):
+            for function in outline.functions:
+                self._add_function((file, function.index))
+        self._add_orphans()
+
+    def edges_out(self, fid: FunctionId) -> Sequence[Edge]:
+        return self._out.get(fid, ())
+
+    def edges_in(self, fid: FunctionId) -> Sequence[Edge]:
+        return self._in.get(fid, ())
+
+    def step_calls(self, fid: FunctionId) -> Sequence[int]:
+        """Indices of the function's calls that are model calls, backwards, or steps of an optimizer or scheduler."""
+        return self._steps.get(fid, ())
+
+    def _add_function(self, fid: FunctionId) -> None:
+        function = self.index.function(fid)
+        for position, call in enumerate(function.calls):
+            found = self._dispatch.dispatch(fid, call)
+            if found.steps:
+                self._steps.setdefault(fid, []).append(position)
+            self.hooks.update(dict.fromkeys(found.hooks))
+            for target in found.targets:
+                self._add(Edge(fid, target.function, position, call.line, call.region, target.certain))
+        for edge in self._implied(fid):
+            self._add(edge)
+
+    def _add(self, edge: Edge) -> None:
+        self._out.setdefault(edge.caller, []).append(edge)
+        self._in.setdefault(edge.callee, []).append(edge)
+
+    def _implied(self, fid: FunctionId) -> Iterator[Edge]:
+        """Properties that are read, iterators that a loop walks, wrappers that decorators put around the function."""
+        function = self.index.function(fid)
+        for chain in function.reads:
+            yield from (Edge(fid, found, NO_CALL, function.line, 0, True) for found in self._properties(fid, chain))
+        for position, region in enumerate(function.regions):
+            if region.kind == RegionKind.LOOP and region.text and not region.text.startswith(("while", "range(")):
+                yield from (Edge(fid, found, NO_CALL, region.line, position, True) for found in self._iterators(fid, region.text))
+        for decorator in function.decorators:
+            yield from (Edge(fid, found, NO_CALL, function.line, 0, True) for found in self._wrappers(fid, decorator))
+
+    def _properties(self, fid: FunctionId, chain: str) -> Iterator[FunctionId]:
+        base, _, name = chain.rpartition(".")
+        for found in self._typing.of_chain(*fid, base):
+            if found.kind is Kind.INSTANCE and not found.depth:
+                for method in self._typing.methods(found.target, name, found.exact):
+                    if self.index.function(method).flags & FunctionFlag.PROPERTY:
+                        yield method
+
+    def _iterators(self, fid: FunctionId, chain: str) -> Iterator[FunctionId]:
+        for found in self._typing.of_chain(*fid, chain):
+            if found.kind is Kind.INSTANCE and not found.depth:
+                for name in ("__iter__", "__next__", "__getitem__"):
+                    yield from self._typing.methods(found.target, name, found.exact)
+
+    def _wrappers(self, fid: FunctionId, decorator: str) -> Iterator[FunctionId]:
+        function = self.index.function(fid)
+        for found in self._typing.of_chain(fid[0], function.parent, decorator.removesuffix("()")):
+            if found.kind is Kind.FUNCTION:
+                file, outer = found.target
+                yield from ((file, inner.index) for inner in self.index.files[file].functions if self._lies_in(file, inner.index, outer))
+            elif found.kind is Kind.CLASS:
+                yield from self._typing.methods(found.target, "__call__", exact=True)
+
+    def _lies_in(self, file: int, inner: int, outer: int) -> bool:
+        functions = self.index.files[file].functions
+        parent = functions[inner].parent
+        while parent and parent != outer:
+            parent = functions[parent].parent
+        return parent == outer and functions[inner].name != "<lambda>"
+
+    def _add_orphans(self) -> None:
+        """A nested function that nobody is seen to call is taken to run where it is defined."""
+        for file, outline in enumerate(self.index.files):
+            for function in outline.functions[1:]:
+                fid = (file, function.index)
+                if function.parent and function.owner < 0 and fid not in self._in:
+                    self._add(Edge((file, function.parent), fid, NO_CALL, function.line, function.region, False))

@@ -1,0 +1,167 @@
+"""Which functions of the project a call may run, and whether the call itself is a step of a model."""
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from hostlint.heat import words
+from hostlint.heat.nature import is_unused_path
+from hostlint.heat.types import Kind, Type, Types, Typing
+from hostlint.index import is_module_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from hostlint.facts.schema import Call
+    from hostlint.index import ClassId, FunctionId, ProjectIndex
+
+FALLBACK_LIMIT = 8
+_CONSTRUCTION = ("__init__", "__post_init__", "__new__", "__enter__", "__exit__")
+_LAMBDA = "<lambda:"
+# Names that any container, file, thread or client has: by the name alone they say nothing.
+_GENERIC = frozenset(
+    {"get", "run", "update", "append", "copy", "items", "load", "save", "close", "read", "write", "format", "join", "keys", "values", "pop"}
+    | {"add", "remove", "clear", "extend", "insert", "index", "count", "sort", "reverse", "split", "strip", "replace", "encode", "decode"}
+    | {"start", "stop", "wait", "set", "send", "recv", "put", "open", "flush", "exists", "mkdir", "name", "register", "build", "create"}
+    | {"info", "debug", "warning", "error", "log", "print", "submit", "result", "cancel", "done", "acquire", "release", "main", "parse"}
+    | {"setdefault", "discard", "union", "match", "search", "group", "groups", "state_dict", "parameters", "modules", "children", "apply"}
+    | {"train", "eval", "cuda", "cpu", "to", "item", "size", "dim", "get_model", "reset", "init", "setup", "config", "device", "dtype", "call"}
+    | {"collect", "compute", "connect", "shutdown", "execute", "render", "dump", "dumps", "loads", "seek", "tell", "lower", "upper", "delete"}
+)
+_RUNS_ITS_ARGUMENT = re.compile(
+    r"(^|[._])(checkpoint|map|filter|reduce|vmap|grad|value_and_grad|jvp|vjp|custom_op|cond|while_loop|tree_map\w*|apply_to_collection|"
+    r"run_in_executor|to_thread|call|call_fn|partial)$"
+)
+_REGISTERS_HOOK = re.compile(r"(^|_)register_(\w+_)?hook$|^register_forward\w*$|^register_\w*backward\w*$|^register_step_\w+$|^add_\w*hook$")
+_BY_STRING = re.compile(r"(^|_)(getattr|get|build|create|make|dispatch|lookup|resolve|call|invoke|collective_rpc|rpc|execute_method)(_|$)")
+
+
+class Target(NamedTuple):
+    function: FunctionId
+    certain: bool
+
+
+class Dispatched(NamedTuple):
+    targets: tuple[Target, ...]
+    steps: bool  # the call is a model call, a backward, an optimizer's or scheduler's step
+    hooks: tuple[FunctionId, ...]  # functions that the call registers to run at every step
+
+
+class Dispatch:
+    """Resolves calls, by types first, by the bare method name where nothing is known of the receiver."""
+
+    def __init__(self, index: ProjectIndex, typing: Typing) -> None:
+        self._index = index
+        self._typing = typing
+        self._methods_named: dict[str, list[FunctionId]] = {}
+        self._functions_named: dict[str, list[FunctionId]] = {}
+        for file, outline in enumerate(index.files):
+            if is_unused_path(outline.path):
+                continue
+            for function in outline.functions[1:]:
+                names = self._methods_named if function.owner >= 0 else self._functions_named
+                names.setdefault(function.name, []).append((file, function.index))
+
+    def dispatch(self, fid: FunctionId, call: Call) -> Dispatched:
+        types = self._typing.of_chain(*fid, call.chain)
+        name = words.last_name(call.chain)
+        targets = list(self._targets(fid, call, types, name))
+        passed = list(self._passed(fid, call)) if call.passed else []
+        hooks = tuple(passed) if passed and _REGISTERS_HOOK.search(name) else ()
+        certain = bool(passed) and bool(_RUNS_ITS_ARGUMENT.search(name))
+        targets.extend(Target(function, certain) for function in passed)
+        return Dispatched(tuple(dict.fromkeys(targets)), self._steps(fid, call.chain, name, types), hooks)
+
+    def _targets(self, fid: FunctionId, call: Call, types: Types, name: str) -> Iterator[Target]:
+        known = False
+        for found in types:
+            known = known or not found.depth
+            if not found.depth:
+                yield from (Target(function, True) for function in self._run_by(found))
+        if call.strings and _BY_STRING.search(name):
+            yield from self._by_string(fid, call)
+        if not known and "." in call.chain and not self._receiver_known(fid, call.chain):
+            yield from (Target(function, False) for function in self._named(fid, name))
+
+    def _run_by(self, callee: Type) -> Iterable[FunctionId]:
+        if callee.kind is Kind.FUNCTION:
+            return (callee.target,)
+        if callee.kind is Kind.INSTANCE:
+            return self._typing.calls_of(callee)
+        if callee.kind is Kind.CLASS:
+            found = (self._index.find_method(callee.target, name) for name in _CONSTRUCTION)
+            return [function for function in found if function is not None]
+        return ()
+
+    def _receiver_known(self, fid: FunctionId, chain: str) -> bool:
+        """Whether the receiver's class is known, so that a missing method is inherited from outside and not the project's."""
+        types = self._typing.of_chain(*fid, chain.rpartition(".")[0])
+        if any(found.kind is Kind.INSTANCE and not found.depth for found in types):
+            return any(self._inherits_outside(found.target) for found in types if found.kind is Kind.INSTANCE)
+        return any(found.kind is not Kind.OBJECT for found in types)
+
+    def _inherits_outside(self, cid: ClassId) -> bool:
+        return bool(self._index.external_bases(cid) - {"builtins.object", "abc.ABC", "ABC", "typing.Protocol", "typing.Generic"})
+
+    def _named(self, fid: FunctionId, name: str) -> list[FunctionId]:
+        """Methods of that name, those of the caller's own part of the project first, where they are few."""
+        if name in _GENERIC or name.startswith("__"):
+            return []
+        found = self._methods_named.get(name, [])
+        if len(found) > 1:
+            part = self._part(fid)
+            found = [each for each in found if self._part(each) == part] or found
+        return found if len(found) <= FALLBACK_LIMIT else []
+
+    def _part(self, fid: FunctionId) -> str:
+        return ".".join(self._index.files[fid[0]].module.split(".")[:2])
+
+    def _by_string(self, fid: FunctionId, call: Call) -> Iterator[Target]:
+        for string in call.strings:
+            found = self._functions_named.get(string) or self._named(fid, string)
+            if len(found) <= FALLBACK_LIMIT:
+                yield from (Target(function, False) for function in found)
+
+    def _passed(self, fid: FunctionId, call: Call) -> Iterator[FunctionId]:
+        for chain in call.passed:
+            if chain.startswith(_LAMBDA):
+                yield (fid[0], int(chain[len(_LAMBDA) : -1]))
+                continue
+            name = chain.rpartition(".")[2]
+            if name in self._functions_named or name in self._methods_named:
+                for found in self._typing.of_chain(*fid, chain):
+                    if found.kind is Kind.FUNCTION and not found.depth:
+                        yield found.target
+
+    def _steps(self, fid: FunctionId, chain: str, name: str, types: Types) -> bool:
+        if any(self._is_module(found) for found in types):
+            return True
+        if any(found.kind is Kind.FUNCTION for found in types):
+            return (name in ("forward", "backward") or words.names_step(name)) and not words.steps_nothing(words.receiver_name(chain))
+        if any(found.kind in (Kind.CLASS, Kind.INSTANCE, Kind.MODULE) for found in types):
+            return False
+        if any(found.kind is Kind.EXTERNAL for found in types):
+            return name in ("backward", "grad")
+        return self._steps_by_name(fid, chain, name)
+
+    def _is_module(self, found: Type) -> bool:
+        if found.depth:
+            return False
+        if found.kind is Kind.INSTANCE:
+            return self._index.is_nn_module(found.target)
+        return found.kind is Kind.OBJECT and is_module_name(found.name)
+
+    def _steps_by_name(self, fid: FunctionId, chain: str, name: str) -> bool:
+        if name in ("backward", "replay") or words.names_model(name):
+            return True
+        receiver = words.receiver_name(chain)
+        if words.names_step(name):
+            return not words.steps_nothing(receiver)
+        if name in ("encode", "decode"):
+            return words.names_model(receiver)
+        return "." not in chain and self._is_callable_parameter(fid, name)
+
+    def _is_callable_parameter(self, fid: FunctionId, name: str) -> bool:
+        """A parameter that is called: in a loop over tensors it is the model, unless its name says callback."""
+        params = self._index.function(fid).params
+        return any(param.name == name and param.kind == "positional" for param in params) and not words.names_outer(name)

@@ -1,0 +1,97 @@
+"""Functions that convention says run once a step, and those that begin a request."""
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from hostlint.heat import words
+from hostlint.heat.nature import is_unused_path
+
+if TYPE_CHECKING:
+    from hostlint.facts.schema import FunctionOutline
+    from hostlint.heat.loops import StepLoops
+    from hostlint.index import ClassId, FunctionId, ProjectIndex
+
+_STEP = re.compile(r"^_*(training|train|forward|optimizer|decode|denoise|denoising|micro|inner)?_?step(_\w+)?$|(^|_)step$")
+_BATCH_HOOK = re.compile(r"^on_(train_|before_|after_)?(step|batch|backward|optimizer_step|zero_grad)(_(start|end|begin))?$|^on_\w*(batch|step)_(start|end|begin)$")
+_EVALUATED = re.compile(r"(^|_)(val|valid|validation|validate|test|eval|evaluate|evaluation|predict|warmup|reset|set|get|num|log|should|is|has|last|first)_")
+_LOSS = re.compile(r"(^|_)losses?(_fn|_func|_function)?$|^(compute|calc|calculate)_\w*loss(es)?$")
+_NO_LOSS = re.compile(r"^_*(get|build|make|create|log|print|plot|load|save|register|set|init|add|reset|has|is|prepare)_")
+_HOOK = re.compile(r"(^|_)hook(_fn|_func|_function|s)?$")
+_NO_HOOK = re.compile(r"^_*(register|add|remove|get|make|create|set|build|install|has|is|clear|attach|apply|init|load|state_dict|unregister|detach)_|state_dict|load|save")
+_ATTENTION = re.compile(r"Attn\w*Processor|Attention\w*Processor")
+_SCHEDULER = re.compile(r"(Scheduler|Solver|Optimizer|Optim)(Mixin|Base|V\d+)?$")
+_SCHEDULER_METHODS = frozenset({"step", "scale_model_input", "add_noise", "convert_model_output", "get_velocity", "scale_noise"})
+_REPLAY = re.compile(r"(Buffer|Sampler|Memory)$")
+_REPLAY_METHODS = frozenset({"sample", "update_priority"})
+_LOADER = re.compile(r"Data\w*Loader|DataLoader\w*")
+_METRIC = re.compile(r"(^|\.)Metric$")
+_REQUEST_OWNER = re.compile(r"(Stage|Pipeline|Worker|Server|Handler|Client|Endpoint|Service|Manager|Trainer|Preprocessor|Processor|Tokenizer)$")
+_REQUEST = re.compile(
+    r"^_*(main|run|generate|sample|infer|inference|fit|train|denoise|serve|execute|stream|rollout|encode|decode|chat|predict|forward|__call__)"
+    r"(_\w+)?$|^__call__$|_(loop|generate|main|run)$"
+)
+_AUTOGRAD = "torch.autograd.Function"
+
+
+class Entries:
+    def __init__(self, index: ProjectIndex, loops: StepLoops) -> None:
+        self._index = index
+        self._loops = loops
+
+    def is_step(self, fid: FunctionId) -> bool:
+        """Whether the function runs once a step (a layer, a batch) by convention."""
+        function = self._index.function(fid)
+        if function.index == 0 or function.name == "<lambda>" or is_unused_path(self._index.files[fid[0]].path):
+            return False
+        if _HOOK.search(function.name) and not _NO_HOOK.search(function.name):
+            return True
+        if _LOSS.search(function.name) and not _NO_LOSS.search(function.name):
+            return True
+        return function.owner >= 0 and self._is_step_method((fid[0], function.owner), function)
+
+    def is_request(self, fid: FunctionId) -> bool:
+        """Whether the function begins the work of a request by convention, whoever else calls it."""
+        function = self._index.function(fid)
+        return function.index > 0 and bool(_REQUEST.search(function.name))
+
+    def _is_step_method(self, cid: ClassId, function: FunctionOutline) -> bool:
+        name = function.name
+        if name in ("forward", "__call__", "backward"):
+            return self._is_forward(cid, function)
+        if _BATCH_HOOK.search(name) or name in ("__torch_dispatch__", "__torch_function__"):
+            return not _EVALUATED.search(name)
+        if _STEP.search(name) and not _EVALUATED.search(name):
+            return not words.steps_nothing(self._index.klass(cid).name) and not self._has_step_loop(cid, function)
+        return self._is_step_by_class(cid, name)
+
+    def _is_forward(self, cid: ClassId, function: FunctionOutline) -> bool:
+        if self._index.is_nn_module(cid):
+            return function.name != "backward"
+        names = self._class_names(cid)
+        if _AUTOGRAD in names or any(_ATTENTION.search(name) for name in names):
+            return True
+        if function.name != "forward" or any(_REQUEST_OWNER.search(name) for name in names):
+            return False
+        return not self._has_step_loop(cid, function)
+
+    def _is_step_by_class(self, cid: ClassId, name: str) -> bool:
+        names = self._class_names(cid)
+        if name in _SCHEDULER_METHODS:
+            return any(_SCHEDULER.search(each) for each in names)
+        if name in _REPLAY_METHODS:
+            return any(_REPLAY.search(each) for each in names)
+        if name in ("__iter__", "__next__"):
+            return any(_LOADER.search(each) for each in names)
+        return name in ("update", "compute") and any(_METRIC.search(each) for each in names)
+
+    def _class_names(self, cid: ClassId) -> list[str]:
+        """The class's name and those of everything that it inherits."""
+        return [*(self._index.klass(each).name for each in self._index.mro(cid)), *sorted(self._index.external_bases(cid))]
+
+    def _has_step_loop(self, cid: ClassId, function: FunctionOutline) -> bool:
+        from hostlint.heat.loops import LoopKind
+
+        return LoopKind.STEPS in self._loops.kinds((cid[0], function.index)).values()
+
+

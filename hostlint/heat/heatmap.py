@@ -1,0 +1,119 @@
+"""The heat of every function and place of a project, with the chain of calls that shows it."""
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from hostlint.facts.schema import FunctionFlag, RegionKind
+from hostlint.heat.callgraph import CallGraph
+from hostlint.heat.entries import Entries
+from hostlint.heat.loops import StepLoops
+from hostlint.heat.nature import Nature, nature_of, region_limits
+from hostlint.heat.spread import Allowed, Reached
+from hostlint.model import ChainLink, Heat, HeatLevel
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from hostlint.index import FunctionId, ProjectIndex
+
+
+class HeatMap:
+    def __init__(self, index: ProjectIndex, hot: Sequence[str] = (), cold: Sequence[str] = ()) -> None:
+        self._index = index
+        self.graph = CallGraph(index)
+        self.loops = StepLoops(self.graph)
+        self._forced = dict.fromkeys(fid for fid in _functions(index) if self._is_forced(fid, hot))
+        self._natures = {fid: self._nature(fid, cold) for fid in _functions(index)}
+        entries = Entries(index, self.loops)
+        steps = [fid for fid, nature in self._natures.items() if nature is Nature.ANY and (fid in self.graph.hooks or entries.is_step(fid))]
+        starts = {*steps, *self._forced}
+        self._allowed = Allowed(self.graph, self._natures, lambda fid: fid in starts or entries.is_request(fid))
+        reached = Reached(self.graph, self.loops, self._natures, self._allowed)
+        reached.spread(steps, self._forced)
+        self._ways = reached.ways
+        self._heats: dict[FunctionId, Heat] = {}
+
+    def function(self, fid: FunctionId) -> Heat:
+        """The heat of a function's body outside its loops and guards."""
+        if fid not in self._heats:
+            self._heats[fid] = self._function(fid)
+        return self._heats[fid]
+
+    def site(self, fid: FunctionId, region: int) -> Heat:
+        """The heat of a place in a region of the function."""
+        regions = self._index.function(fid).regions
+        limit = min(region_limits(regions)[region], self._limit(fid))
+        inner = region
+        while inner and not self.is_step_loop(fid, inner):
+            inner = regions[inner].parent
+        heat = self._loop(fid, inner) if inner else self.function(fid)
+        return heat if heat.level <= limit else Heat(limit)
+
+    def is_step_loop(self, fid: FunctionId, region: int) -> bool:
+        """A loop that is a step loop by itself, or any loop of a function that steps reach."""
+        if self._index.function(fid).regions[region].kind != RegionKind.LOOP:
+            return False
+        if fid in self._ways:
+            return True
+        return self._allowed[fid] is HeatLevel.LOOP and self.loops.is_step(fid, region)
+
+    def _is_forced(self, fid: FunctionId, patterns: Sequence[str]) -> bool:
+        return bool(self._index.function(fid).flags & FunctionFlag.HOT) or self._matches(fid, patterns)
+
+    def _matches(self, fid: FunctionId, patterns: Sequence[str]) -> bool:
+        if not patterns or not fid[1]:
+            return False
+        name = f"{self._index.files[fid[0]].module}:{self._index.function(fid).qualname}"
+        return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+    def _nature(self, fid: FunctionId, cold: Sequence[str]) -> Nature:
+        if fid in self._forced:
+            return Nature.ANY
+        if self._matches(fid, cold):
+            return Nature.COLD
+        return nature_of(self._index.function(fid), self._index.files[fid[0]].path)
+
+    def _limit(self, fid: FunctionId) -> HeatLevel:
+        return HeatLevel.LOOP if fid in self._ways else self._allowed[fid]
+
+    def _function(self, fid: FunctionId) -> Heat:
+        if fid in self._ways:
+            return Heat(HeatLevel.CALL, self._chain(fid))
+        if fid[1] == 0:
+            return Heat(HeatLevel.COLD)
+        return Heat(min(HeatLevel.REQUEST, self._allowed[fid]))
+
+    def _loop(self, fid: FunctionId, loop: int) -> Heat:
+        own = self._link(fid, self._index.function(fid).regions[loop].line)
+        if fid in self._ways and not self.loops.is_step(fid, loop):
+            return Heat(HeatLevel.LOOP, (*self._chain(fid), own))
+        return Heat(HeatLevel.LOOP, (own,))
+
+    def _chain(self, fid: FunctionId) -> tuple[ChainLink, ...]:
+        """From the hot loop (or the conventional entry) to the function, a link for every call."""
+        links: list[ChainLink] = []
+        edge, loop = self._ways[fid]
+        while edge is not None:
+            links.append(self._link(edge.caller, edge.line))
+            if loop:
+                links.append(self._link(edge.caller, self._index.function(edge.caller).regions[loop].line))
+                return tuple(reversed(links))
+            fid = edge.caller
+            edge, loop = self._ways[fid]
+        links.append(self._link(fid, self._index.function(fid).line))
+        return tuple(reversed(links))
+
+    def _link(self, fid: FunctionId, line: int) -> ChainLink:
+        return ChainLink(self._index.files[fid[0]].path, line, self._index.function(fid).qualname)
+
+
+def _functions(index: ProjectIndex) -> Iterator[FunctionId]:
+    for file, outline in enumerate(index.files):
+        for function in outline.functions:
+            yield (file, function.index)
+
+
+def compute_heat(index: ProjectIndex, hot: Sequence[str] = (), cold: Sequence[str] = ()) -> HeatMap:
+    """The heat of a whole project; `hot` and `cold` are patterns of `module:qualified.name` that overrule what the scan finds."""
+    return HeatMap(index, hot, cold)

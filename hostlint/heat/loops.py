@@ -1,0 +1,156 @@
+"""Which loops are step loops: the innermost ones that reach a model call, by their own calls or through the call graph."""
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from hostlint.facts.schema import RegionKind
+from hostlint.heat import words
+from hostlint.heat.nature import innermost_loops, region_limits
+from hostlint.model import HeatLevel
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hostlint.facts.schema import FunctionOutline
+    from hostlint.heat.callgraph import CallGraph, Edge
+    from hostlint.index import FunctionId
+
+_DEVICE_WORK = frozenset({"cuda", "to", "backward"})
+
+
+class LoopKind(IntEnum):
+    NEUTRAL = 0  # as hot as its function
+    OUTER = 1  # around step loops: requests, epochs, files
+    LAYERS = 2  # a step loop that is itself one step of what is around it: layers, blocks, parameters
+    STEPS = 3
+
+
+class Shape:
+    """The loops of one function and what happens in each: the parts of the outline that the step loops are judged by."""
+
+    __slots__ = ("children", "edges", "limits", "loop_of", "outline", "steps")
+
+    def __init__(self, outline: FunctionOutline, edges: list[Edge], step_regions: list[int]) -> None:
+        self.outline = outline
+        self.limits = region_limits(outline.regions)
+        self.loop_of = innermost_loops(outline.regions)
+        hot = [limit is HeatLevel.LOOP for limit in self.limits]
+        self.edges: dict[int, list[Edge]] = {}
+        for edge in edges:
+            if hot[edge.region] and edge.certain:
+                self.edges.setdefault(self.loop_of[edge.region], []).append(edge)
+        self.steps = {self.loop_of[region] for region in step_regions if hot[region]}
+        self.children: dict[int, list[int]] = {}
+        for position, region in enumerate(outline.regions):
+            if region.kind == RegionKind.LOOP and hot[position]:
+                self.children.setdefault(self.loop_of[region.parent], []).append(position)
+
+    def loops(self) -> Iterator[int]:
+        """Every loop that its guards let be hot, inner loops first."""
+        yield from sorted((loop for loops in self.children.values() for loop in loops), reverse=True)
+
+    def words(self, loop: int) -> tuple[str, ...]:
+        region = self.outline.regions[loop]
+        return words.loop_words(region.text, region.targets)
+
+
+class StepLoops:
+    """Judges every loop. A function *exposes* a model call that no step loop of its own surrounds; it *hides* step loops below it."""
+
+    def __init__(self, graph: CallGraph) -> None:
+        self._graph = graph
+        self._shapes: dict[FunctionId, Shape] = {}
+        self._exposes: set[FunctionId] = set()
+        self._hides: set[FunctionId] = set()
+        self._kinds: dict[FunctionId, dict[int, LoopKind]] = {}
+        for file, outline in enumerate(graph.index.files):
+            for function in outline.functions:
+                self._prepare((file, function.index))
+        self._settle()
+        for fid, shape in self._shapes.items():
+            if shape.children:
+                self._kinds[fid] = self._judge(shape)
+
+    def kinds(self, fid: FunctionId) -> dict[int, LoopKind]:
+        """The function's loops by region."""
+        return self._kinds.get(fid, {})
+
+    def is_step(self, fid: FunctionId, region: int) -> bool:
+        return self.kinds(fid).get(region, LoopKind.NEUTRAL) >= LoopKind.LAYERS
+
+    def _prepare(self, fid: FunctionId) -> None:
+        outline = self._graph.index.function(fid)
+        edges = self._graph.edges_out(fid)
+        steps = self._graph.step_calls(fid)
+        if edges or steps or len(outline.regions) > 1:
+            self._shapes[fid] = Shape(outline, list(edges), [outline.calls[call].region for call in steps])
+
+    def _settle(self) -> None:
+        """Carry "exposes" and "hides" up the call graph until nothing changes; both only grow."""
+        waiting = list(self._shapes)
+        queued = set(waiting)
+        while waiting:
+            fid = waiting.pop()
+            queued.discard(fid)
+            shape = self._shapes[fid]
+            before = fid in self._exposes, fid in self._hides
+            if not before[0] and self._does_expose(shape):
+                self._exposes.add(fid)
+            if not before[1] and self._does_hide(shape):
+                self._hides.add(fid)
+            if before != (fid in self._exposes, fid in self._hides):
+                callers = dict.fromkeys(edge.caller for edge in self._graph.edges_in(fid) if edge.caller not in queued)
+                waiting.extend(callers)
+                queued.update(callers)
+
+    def _does_expose(self, shape: Shape) -> bool:
+        return self._reaches(shape, 0) or any(self._reaches(shape, loop) and self._is_layers(shape, loop) for loop in shape.loops())
+
+    def _does_hide(self, shape: Shape) -> bool:
+        if any(edge.callee in self._hides for edges in shape.edges.values() for edge in edges):
+            return True
+        return any(self._reaches(shape, loop) and not self._is_layers(shape, loop) for loop in shape.loops())
+
+    def _reaches(self, shape: Shape, loop: int) -> bool:
+        return loop in shape.steps or any(edge.callee in self._exposes for edge in shape.edges.get(loop, ()))
+
+    def _is_layers(self, shape: Shape, loop: int) -> bool:
+        found = shape.words(loop)
+        if words.walks_layers(found):
+            return True
+        return shape.outline.name in ("forward", "__call__") and not words.walks_steps(found) and self._is_module(shape)
+
+    def _is_module(self, shape: Shape) -> bool:
+        return shape.outline.owner >= 0 and shape.outline.name == "forward"
+
+    def _judge(self, shape: Shape) -> dict[int, LoopKind]:
+        kinds: dict[int, LoopKind] = {}
+        for loop in shape.loops():
+            kinds[loop] = self._kind(shape, loop, [kinds[child] for child in shape.children.get(loop, ())])
+        return kinds
+
+    def _kind(self, shape: Shape, loop: int, inner: list[LoopKind]) -> LoopKind:
+        found = shape.words(loop)
+        edges = shape.edges.get(loop, [])
+        step = LoopKind.LAYERS if self._is_layers(shape, loop) else LoopKind.STEPS
+        exposing = [edge for edge in edges if edge.callee in self._exposes]
+        hides = LoopKind.STEPS in inner or LoopKind.OUTER in inner or any(edge.callee in self._hides for edge in edges)
+        if words.walks_requests(found):
+            return LoopKind.OUTER
+        if loop in shape.steps:
+            return step
+        if exposing and (not hides or any(self._is_rate(shape, edge) for edge in exposing)):
+            return step
+        if LoopKind.LAYERS in inner and not hides:
+            return step
+        if hides or exposing:
+            return step if words.walks_steps(found) else LoopKind.OUTER
+        return LoopKind.STEPS if words.walks_data(found) and self._works_on_device(shape, loop) else LoopKind.NEUTRAL
+
+    def _is_rate(self, shape: Shape, edge: Edge) -> bool:
+        return edge.call_index >= 0 and words.names_rate(words.last_name(shape.outline.calls[edge.call_index].chain))
+
+    def _works_on_device(self, shape: Shape, loop: int) -> bool:
+        calls = (call for call in shape.outline.calls if shape.loop_of[call.region] == loop)
+        return any(words.last_name(call.chain) in _DEVICE_WORK or call.chain.startswith("torch.") for call in calls)

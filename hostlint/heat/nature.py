@@ -1,0 +1,107 @@
+"""How hot a function can be by its nature: its name, decorators and file say that it runs once, rarely, or never in earnest."""
+from __future__ import annotations
+
+import re
+from enum import IntEnum
+from functools import cache
+from typing import TYPE_CHECKING
+
+from hostlint.facts.schema import FunctionFlag, RegionKind
+from hostlint.model import HeatLevel
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hostlint.facts.schema import FunctionOutline, Region
+
+
+class Nature(IntEnum):
+    COLD = 0  # construction, loading, printing, tests, benchmarks
+    ONCE = 1  # kept results, evaluation: at most once a request
+    RARE = 2  # cold, unless a step is seen to reach it: `convert_output` runs per step, `convert_checkpoint` does not
+    ANY = 3
+
+
+_COLD = re.compile(
+    r"^(__init__|__post_init__|__new__|__init_subclass__|__set_name__|__class_getitem__|__repr__|__str__|extra_repr|__del__|__getstate__|"
+    r"__setstate__|__reduce__|__reduce_ex__|__deepcopy__|state_dict|load_state_dict|_load_from_state_dict|_save_to_state_dict|"
+    r"_?reset_parameters|_?init(ialize)?_weights|post_init|from_pretrained|save_pretrained|from_config|from_single_file|save_model|load_model|"
+    r"save_checkpoint|load_checkpoint|_?load_weights?(_\w+)?|\w*weight_loader|process_weights_after_loading|create_weights|_?warm_?up(_\w+)?|"
+    r"parse_args|add_\w*arguments?|add_cli_args|get_parser|build_parser|setUp|tearDown|setUpClass|tearDownClass)$"
+)
+_RARE = re.compile(
+    r"^_*(load|save|convert|export|quantize|setup|initialize|install|download|dump|plot|visualize|configure|parse|register|migrate|"
+    r"serialize|deserialize|shutdown|cleanup|destroy|close|teardown|freeze|unfreeze)(_|$)|_weights?$|_checkpoint$|_state_dict$"
+)
+_ONCE = re.compile(
+    r"^_*(eval|evaluate|evaluation|validate|validation|test)$|"
+    r"^_*(on_)?(eval|evaluate|evaluation|val|valid|validate|validation|test|predict)_(step|epoch|loop|end|batch|model|one|all|dataset|metrics|"
+    r"loss|performance|policy|log)(_\w+)?$|^_*(log|run|do|on)_(eval|evaluate|evaluation|validation|validate|test)(_\w+)?$|"
+    r"_(eval|evaluation|validation)$|^on_(train|fit|test|predict|val|validation)_(epoch_)?(start|end|begin)$|(^|_)epoch_(start|end|begin)$|"
+    r"^compute_(eval_|val_)?metrics$|^_*(reset|teardown)$"
+)
+_BENCHMARK = re.compile(r"^_*(bench|benchmark|timeit|autotune)(_|$|mark|ing)|^_*profile(_|$)|_(bench|benchmark)$", re.IGNORECASE)
+_BENCHMARK_FILE = re.compile(r"(^|/)(bench|benchmarks?|benchmarking|profiling)/|(^|/)(bench|benchmark)(_[^/]*)?\.py$|_bench(mark)?\.py$")
+_TEST_FILE = re.compile(r"(^|/)(tests?|testing|unittests?)/|(^|/)test_[^/]*\.py$|_test\.py$|(^|/)conftest\.py$")
+_TOOL_FILE = re.compile(r"(^|/)(setup|hubconf|convert_[^/]*|export_[^/]*)\.py$")
+_KEPT = re.compile(r"(^|\.|_)(lru_cache|cache|cached|cachedmethod|cached_property|cached_function|memoi[sz]e|run_once)(_\w+)?(\(\))?$")
+
+_REGION_LIMITS = {
+    RegionKind.MEMO: HeatLevel.REQUEST,
+    RegionKind.EVERY_N: HeatLevel.REQUEST,
+    RegionKind.DEBUG: HeatLevel.REQUEST,
+    RegionKind.ONCE: HeatLevel.REQUEST,
+    RegionKind.EVALUATION: HeatLevel.REQUEST,
+    RegionKind.EXCEPT: HeatLevel.COLD,
+    RegionKind.RAISE: HeatLevel.COLD,
+    RegionKind.EXPORT: HeatLevel.COLD,
+}
+
+
+def nature_of(function: FunctionOutline, path: str) -> Nature:
+    if function.flags & FunctionFlag.HOT:
+        return Nature.ANY
+    if function.flags & FunctionFlag.COLD or is_unused_path(path):
+        return Nature.COLD
+    if any(_keeps(decorator) for decorator in function.decorators):
+        return min(Nature.ONCE, _by_name(function.name))
+    if function.index == 0:
+        return Nature.ANY
+    return _by_name(function.name)
+
+
+@cache
+def is_unused_path(path: str) -> bool:
+    """Tests, benchmarks, converters: what runs there is no product's step."""
+    return bool(_TEST_FILE.search(path) or _BENCHMARK_FILE.search(path) or _TOOL_FILE.search(path))
+
+
+@cache
+def _keeps(decorator: str) -> bool:
+    return bool(_KEPT.search(decorator))
+
+
+@cache
+def _by_name(name: str) -> Nature:
+    if _COLD.search(name) or _BENCHMARK.search(name):
+        return Nature.COLD
+    if _ONCE.search(name):
+        return Nature.ONCE
+    return Nature.RARE if _RARE.search(name) else Nature.ANY
+
+
+def region_limits(regions: Sequence[Region]) -> tuple[HeatLevel, ...]:
+    """The most heat that each region of a function may have, its guards considered."""
+    limits: list[HeatLevel] = []
+    for position, region in enumerate(regions):
+        own = _REGION_LIMITS.get(region.kind, HeatLevel.LOOP)
+        limits.append(own if position == 0 else min(own, limits[region.parent]))
+    return tuple(limits)
+
+
+def innermost_loops(regions: Sequence[Region]) -> tuple[int, ...]:
+    """For each region the loop that it lies in (itself, where it is one), 0 where there is none."""
+    loops: list[int] = []
+    for position, region in enumerate(regions):
+        loops.append(position if region.kind == RegionKind.LOOP else loops[region.parent] if position else 0)
+    return tuple(loops)

@@ -1,0 +1,114 @@
+"""Carries heat over the call graph: how much heat a function's callers allow it, and the shortest way from a hot place to it."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hostlint.heat.nature import Nature, is_unused_path, region_limits
+from hostlint.model import HeatLevel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from hostlint.heat.callgraph import CallGraph, Edge
+    from hostlint.heat.loops import StepLoops
+    from hostlint.index import FunctionId
+
+CONVENTION = 3  # how many calls a chain from a loop that is seen may be longer than one from a conventional entry
+_LIMITS = {Nature.COLD: HeatLevel.COLD, Nature.ONCE: HeatLevel.REQUEST, Nature.RARE: HeatLevel.LOOP, Nature.ANY: HeatLevel.LOOP}
+
+
+class Allowed:
+    """The most heat that a function's callers allow: a helper that only `__init__` calls is as cold as that."""
+
+    def __init__(self, graph: CallGraph, natures: Mapping[FunctionId, Nature], is_entry: Callable[[FunctionId], bool]) -> None:
+        self._graph = graph
+        self._levels: dict[FunctionId, HeatLevel] = {}
+        waiting: dict[HeatLevel, list[FunctionId]] = {level: [] for level in HeatLevel}
+        for fid, nature in natures.items():
+            if is_entry(fid) or not any(self._counts(edge) for edge in graph.edges_in(fid)):
+                waiting[HeatLevel.COLD if nature is Nature.RARE else _LIMITS[nature]].append(fid)
+        self._natures = natures
+        for level in sorted(waiting, reverse=True):
+            self._spread(level, waiting)
+        for fid, nature in natures.items():  # cycles that nothing enters
+            self._levels.setdefault(fid, _LIMITS[nature])
+
+    def __getitem__(self, fid: FunctionId) -> HeatLevel:
+        return self._levels[fid]
+
+    def _counts(self, edge: Edge) -> bool:
+        return edge.caller != edge.callee and not is_unused_path(self._graph.index.files[edge.caller[0]].path)
+
+    def _spread(self, level: HeatLevel, waiting: dict[HeatLevel, list[FunctionId]]) -> None:
+        queue = waiting[level]
+        while queue:
+            fid = queue.pop()
+            if fid in self._levels:
+                continue
+            self._levels[fid] = level
+            limits = region_limits(self._graph.index.function(fid).regions)
+            for edge in self._graph.edges_out(fid):
+                if edge.callee not in self._levels:
+                    waiting[min(level, limits[edge.region], _LIMITS[self._natures[edge.callee]])].append(edge.callee)
+
+
+class Reached:
+    """The functions that steps reach, each with the edge (or nothing, for an entry) that the shortest way to it ends in."""
+
+    def __init__(self, graph: CallGraph, loops: StepLoops, natures: Mapping[FunctionId, Nature], allowed: Allowed) -> None:
+        self._graph = graph
+        self._loops = loops
+        self._natures = natures
+        self._allowed = allowed
+        self.ways: dict[FunctionId, tuple[Edge | None, int]] = {}  # the last edge, and the step loop that it lies in (0: its function is hot)
+        self._buckets: list[list[tuple[FunctionId, Edge | None, int]]] = []
+
+    def spread(self, entries: Iterable[FunctionId], forced: Iterable[FunctionId]) -> None:
+        for fid in forced:
+            self._push(0, fid, None, 0)
+        for fid in self._natures:
+            if self._allowed[fid] is HeatLevel.LOOP:
+                self._seed(fid)
+        for fid in entries:
+            self._push(CONVENTION, fid, None, 0)
+        distance = 0
+        while distance < len(self._buckets):
+            for fid, edge, loop in self._buckets[distance]:
+                if fid not in self.ways:
+                    self.ways[fid] = (edge, loop)
+                    self._extend(fid, distance)
+            distance += 1
+
+    def _push(self, distance: int, fid: FunctionId, edge: Edge | None, loop: int) -> None:
+        while len(self._buckets) <= distance:
+            self._buckets.append([])
+        self._buckets[distance].append((fid, edge, loop))
+
+    def _seed(self, fid: FunctionId) -> None:
+        """The calls that step loops of this function make."""
+        kinds = self._loops.kinds(fid)
+        if not any(self._loops.is_step(fid, loop) for loop in kinds):
+            return
+        regions = self._graph.index.function(fid).regions
+        limits = region_limits(regions)
+        for edge in self._graph.edges_out(fid):
+            loop = self._step_loop(fid, edge.region)
+            if loop and limits[edge.region] is HeatLevel.LOOP and self._may_heat(edge):
+                self._push(1 if edge.certain else 2, edge.callee, edge, loop)
+
+    def _step_loop(self, fid: FunctionId, region: int) -> int:
+        """The innermost step loop around a region, 0 where there is none."""
+        regions = self._graph.index.function(fid).regions
+        while region and not self._loops.is_step(fid, region):
+            region = regions[region].parent
+        return region
+
+    def _extend(self, fid: FunctionId, distance: int) -> None:
+        limits = region_limits(self._graph.index.function(fid).regions)
+        for edge in self._graph.edges_out(fid):
+            if limits[edge.region] is HeatLevel.LOOP and edge.callee not in self.ways and self._may_heat(edge):
+                self._push(distance + (1 if edge.certain else 2), edge.callee, edge, 0)
+
+    def _may_heat(self, edge: Edge) -> bool:
+        nature = self._natures[edge.callee]
+        return nature is Nature.ANY or (nature is Nature.RARE and edge.certain)

@@ -1,0 +1,296 @@
+"""What a chain stands for, as far as assignments, annotations and constructors say: classes, instances, functions, names outside."""
+from __future__ import annotations
+
+import re
+from enum import IntEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+from hostlint.facts.schema import FunctionFlag
+from hostlint.heat.annotations import named_in
+from hostlint.scopes import Symbol, SymbolKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from hostlint.facts.schema import FunctionOutline
+    from hostlint.index import ClassId, FunctionId, ProjectIndex
+
+LIMIT = 256  # alternatives kept for one chain
+_TOKEN = re.compile(r"\w+|\(\)|\[\]|\?|<[^>]*>")
+_CHAIN = re.compile(r"(\[\])*[A-Za-z_]\w*(\.\w+|\(\)|\[\])*")
+_SAME_INSTANCE = frozenset(
+    {"to", "cuda", "cpu", "eval", "train", "half", "float", "bfloat16", "double", "requires_grad_", "share_memory", "to_empty", "clone", "copy"}
+)
+_TAKES_ELEMENT = frozenset({"get", "pop", "popleft", "popitem", "setdefault"})
+_SAME_ELEMENTS = frozenset({"values", "items", "copy"})
+_PARENTS_CALL = "super"
+
+
+class Kind(IntEnum):
+    INSTANCE = 0  # of a project class or one of its subclasses
+    CLASS = 1
+    FUNCTION = 2
+    MODULE = 3
+    EXTERNAL = 4  # a name outside the project
+    OBJECT = 5  # what calling such a name gives
+    SUPER = 6  # the bases of a class
+
+
+class Type(NamedTuple):
+    kind: Kind
+    target: tuple[int, int] = (-1, -1)
+    name: str = ""  # EXTERNAL and OBJECT
+    depth: int = 0  # containers around it
+    exact: bool = False  # INSTANCE: no subclass of it
+
+
+Types = tuple[Type, ...]
+
+
+class Typing:
+    """Types of chains in the scope of a function. Answers are kept; cyclic definitions end in "unknown", the empty tuple."""
+
+    def __init__(self, index: ProjectIndex) -> None:
+        self.index = index
+        self._chains: dict[tuple[int, int, str], Types] = {}
+        self._attributes: dict[tuple[ClassId, str, bool], Types] = {}
+        self._returns: dict[FunctionId, Types] = {}
+        self._bindings: dict[FunctionId, dict[str, list[str]]] = {}
+        self._scopes: dict[tuple[int, int, str], int] = {}
+
+    def of_chain(self, file: int, function: int, chain: str) -> Types:
+        head = _TOKEN.match(chain)
+        if head is None:
+            return self._in_container(file, function, chain) if chain.startswith("[]") else ()
+        scope = self._scope(file, function, head.group())
+        key = (file, scope, chain)
+        found = self._chains.get(key)
+        if found is None:
+            self._chains[key] = ()
+            found = self._chains[key] = self._walk(file, scope, chain)
+        return found
+
+    def bindings(self, file: int, function: int) -> dict[str, list[str]]:
+        """What the local names of a function (its parameters included) are bound to, as chains; an annotation has a colon before it."""
+        fid = (file, function)
+        if fid not in self._bindings:
+            names: dict[str, list[str]] = {}
+            outline = self.index.function(fid)
+            for param in outline.params:
+                names[param.name] = [f":{param.annotation}"] if param.annotation and param.kind in ("positional", "keyword") else []
+            for name, chain in outline.assigns:
+                names.setdefault(name, []).append(chain)
+            self._bindings[fid] = names
+        return self._bindings[fid]
+
+    def returned(self, fid: FunctionId) -> Types:
+        """What a call of the function gives: its annotation, else what its return statements name."""
+        if fid not in self._returns:
+            self._returns[fid] = ()
+            outline = self.index.function(fid)
+            types = self.annotated(fid[0], fid[1], outline.returns) if outline.returns else ()
+            if not types:
+                chains = [chain for name, chain in outline.assigns if name == "return"]
+                types = _distinct(found for chain in chains for found in self.of_chain(fid[0], fid[1], chain))
+            self._returns[fid] = types
+        return self._returns[fid]
+
+    def annotated(self, file: int, function: int, annotation: str) -> Types:
+        return _distinct(self._annotated(file, function, annotation))
+
+    def attribute(self, cid: ClassId, name: str, exact: bool) -> Types:
+        """What `instance.name` is: a method (and its overrides), or what was stored there."""
+        key = (cid, name, exact)
+        found = self._attributes.get(key)
+        if found is None:
+            self._attributes[key] = ()
+            found = self._attributes[key] = _distinct(self._attribute(cid, name, exact))
+        return found
+
+    def methods(self, cid: ClassId, name: str, exact: bool) -> list[FunctionId]:
+        """The methods that a call by that name may run, the inherited one first."""
+        own = self.index.find_method(cid, name)
+        found = [own] if own is not None else []
+        if not exact:
+            found.extend(self.index.overrides(cid, name))
+            if own is None and not found:  # a mixin calls what its siblings define
+                siblings = (self.index.find_method(klass, name) for klass in self.index.subclasses(cid))
+                found.extend(method for method in siblings if method is not None)
+        return list(dict.fromkeys(found))
+
+    def is_self(self, outline: FunctionOutline, name: str) -> bool:
+        return outline.owner >= 0 and not outline.flags & FunctionFlag.STATIC and bool(outline.params) and outline.params[0].name == name
+
+    def _scope(self, file: int, function: int, name: str) -> int:
+        """The function whose scope gives the name its meaning; 0 is the module."""
+        key = (file, function, name)
+        scope = self._scopes.get(key)
+        if scope is None:
+            scope = self._scopes[key] = self._find_scope(file, function, name)
+        return scope
+
+    def _find_scope(self, file: int, function: int, name: str) -> int:
+        if name == _PARENTS_CALL:
+            return function
+        functions = self.index.files[file].functions
+        while function:
+            if name in self.bindings(file, function) or self.index.binds(file, function, name):
+                return function
+            function = functions[function].parent
+        return 0
+
+    def _in_container(self, file: int, function: int, chain: str) -> Types:
+        return tuple(found._replace(depth=found.depth + 1) for found in self.of_chain(file, function, chain[2:]))
+
+    def _walk(self, file: int, function: int, chain: str) -> Types:
+        tokens = _TOKEN.findall(chain)
+        types = self._head(file, function, tokens[0])
+        position = 1
+        while types and position < len(tokens):
+            token = tokens[position]
+            following = tokens[position + 1] if position + 1 < len(tokens) else ""
+            if token == "()":
+                types = _distinct(result for found in types for result in self._called(found, file, function))
+            elif token == "[]":
+                types = _distinct(result for found in types for result in self._item(found))
+            else:
+                same = _same_value(types, token) if following == "()" else None
+                if same is not None and not self._defines(types, token):
+                    types, position = same, position + 1
+                else:
+                    types = _distinct(result for found in types for result in self._member(found, token))
+            position += 1
+        return types
+
+    def _head(self, file: int, function: int, name: str) -> Types:
+        outline = self.index.files[file].functions[function]
+        if name == _PARENTS_CALL:
+            owner = self.index.owner((file, function))
+            return (Type(Kind.SUPER, owner),) if owner is not None else ()
+        if function and self.is_self(outline, name):
+            kind = Kind.CLASS if outline.flags & FunctionFlag.CLASS else Kind.INSTANCE
+            return (Type(kind, (file, outline.owner)),)
+        bound = self.bindings(file, function).get(name) if function else None
+        if bound is not None:
+            return _distinct(self._bound(file, function, bound))
+        return _distinct(self._symbol(self.index.resolve(file, name, function)))
+
+    def _bound(self, file: int, function: int, chains: list[str]) -> Iterator[Type]:
+        for chain in chains:
+            if chain.startswith(":"):
+                yield from self._annotated(file, function, chain[1:])
+            else:
+                yield from self.of_chain(file, function, chain)
+
+    def _symbol(self, symbol: Symbol | None) -> Iterator[Type]:
+        if symbol is None:
+            return
+        if symbol.kind is SymbolKind.FUNCTION:
+            yield Type(Kind.FUNCTION, symbol.id)
+        elif symbol.kind is SymbolKind.CLASS:
+            yield Type(Kind.CLASS, symbol.id)
+        elif symbol.kind is SymbolKind.MODULE:
+            yield Type(Kind.MODULE, symbol.id)
+        elif symbol.kind is SymbolKind.EXTERNAL:
+            yield Type(Kind.EXTERNAL, name=symbol.name)
+        else:
+            yield from self._bound(symbol.file, 0, self.bindings(symbol.file, 0).get(symbol.name, []))
+
+    def _annotated(self, file: int, function: int, annotation: str) -> Iterator[Type]:
+        for name, depth, is_class in named_in(annotation):
+            for found in self._symbol(self.index.resolve(file, name, function)):
+                if found.kind is Kind.CLASS:
+                    yield found._replace(depth=depth) if is_class else Type(Kind.INSTANCE, found.target, depth=depth)
+                elif found.kind is Kind.EXTERNAL and not is_class:
+                    yield Type(Kind.OBJECT, name=found.name, depth=depth)
+
+    def _called(self, callee: Type, file: int, function: int) -> Iterable[Type]:
+        if callee.depth:
+            return ()
+        if callee.kind is Kind.CLASS:
+            return (Type(Kind.INSTANCE, callee.target, exact=True),)
+        if callee.kind is Kind.FUNCTION:
+            return self.returned(callee.target)
+        if callee.kind is Kind.INSTANCE:
+            return [found for method in self.calls_of(callee) for found in self.returned(method)]
+        if callee.kind is Kind.EXTERNAL:
+            return (Type(Kind.OBJECT, name=callee.name),)
+        return (callee,) if callee.kind is Kind.SUPER else ()
+
+    def calls_of(self, instance: Type) -> list[FunctionId]:
+        """What runs where an instance is called: `forward` of a module, else `__call__`."""
+        names = ("forward", "__call__") if self.index.is_nn_module(instance.target) else ("__call__",)
+        return [method for name in names for method in self.methods(instance.target, name, instance.exact)]
+
+    def _item(self, container: Type) -> Iterable[Type]:
+        if container.depth:
+            return (container._replace(depth=container.depth - 1),)
+        if container.kind is Kind.INSTANCE:
+            method = self.index.find_method(container.target, "__getitem__")
+            return self.returned(method) if method is not None else ()
+        return (container,) if container.kind in (Kind.CLASS, Kind.FUNCTION) else ()  # Generic[T], kernel[grid]
+
+    def _defines(self, types: Types, name: str) -> bool:
+        return any(found.kind is Kind.INSTANCE and not found.depth and self.index.find_method(found.target, name) for found in types)
+
+    def _member(self, base: Type, name: str) -> Iterable[Type]:
+        if base.depth:
+            return ()
+        if base.kind is Kind.INSTANCE:
+            return self.attribute(base.target, name, base.exact)
+        if base.kind is Kind.CLASS:
+            return self._class_member(base.target, name)
+        if base.kind is Kind.SUPER:
+            found = (self.index.find_method(klass, name) for klass in self.index.bases(base.target) if not isinstance(klass, str))
+            return [Type(Kind.FUNCTION, method) for method in found if method is not None][:1]
+        if base.kind is Kind.MODULE:
+            return list(self._symbol(self.index.module_attribute(base.target[0], name)))
+        if base.kind is Kind.EXTERNAL:
+            return (Type(Kind.EXTERNAL, name=f"{base.name}.{name}"),)
+        return (Type(Kind.OBJECT, name=f"{base.name}.{name}"),) if base.kind is Kind.OBJECT else ()
+
+    def _class_member(self, cid: ClassId, name: str) -> Iterable[Type]:
+        found = [Type(Kind.FUNCTION, method) for method in self.methods(cid, name, exact=False)]
+        return found or list(self._symbol(self.index.member(cid, name)))
+
+    def _attribute(self, cid: ClassId, name: str, exact: bool) -> Iterator[Type]:
+        methods = self.methods(cid, name, exact)
+        for method in methods:
+            if self.index.function(method).flags & FunctionFlag.PROPERTY:
+                yield from self.returned(method)
+            else:
+                yield Type(Kind.FUNCTION, method)
+        for fid, node, chain in self.index.attribute_stores(cid, name):
+            yield from self._stored(fid, node, chain)
+        annotation = self.index.attribute_annotation(cid, name)
+        if annotation is not None:
+            yield from self._annotated(annotation[0][0], 0, annotation[1])
+        nested = self.index.member(cid, name) if not methods else None
+        if nested is not None and nested.kind is SymbolKind.CLASS:
+            yield Type(Kind.CLASS, nested.id)
+
+    def _stored(self, fid: FunctionId, node: int, chain: str) -> Iterator[Type]:
+        if not chain:
+            return
+        if _CHAIN.fullmatch(chain):
+            for found in self.of_chain(fid[0], fid[1], chain):
+                yield found
+                if found.kind is Kind.CLASS and not found.depth and chain[-1] not in ")]":  # `self.x: X`, or the class itself
+                    yield Type(Kind.INSTANCE, found.target)
+        else:
+            yield from self._annotated(fid[0], fid[1], chain)
+
+
+def _same_value(types: Types, name: str) -> Types | None:
+    """`module.to(…)`, `modules.values()` and `modules.pop(…)` hand on what they are called on."""
+    if name in _TAKES_ELEMENT and any(found.depth for found in types):
+        return tuple(found._replace(depth=found.depth - 1) for found in types if found.depth)
+    if name in _SAME_ELEMENTS and any(found.depth for found in types):
+        return types
+    if name in _SAME_INSTANCE and all(found.kind in (Kind.INSTANCE, Kind.OBJECT) for found in types):
+        return types
+    return None
+
+
+def _distinct(types: Iterable[Type]) -> Types:
+    return tuple(dict.fromkeys(types))[:LIMIT] if types else ()
