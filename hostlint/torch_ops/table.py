@@ -17,7 +17,7 @@ FILES = (
 )
 MEASUREMENT = "waits_h200"
 MEASURED_TORCH = "2.11"
-_ARGUMENT_PARSER = "a 0-dim tensor given where torch wants a number is read while the arguments are parsed"
+ARGUMENT_PARSER = "a 0-dim tensor given where torch wants a number is read while the arguments are parsed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ def _waits(entry: Entry) -> list[Wait]:
         for name in str(entry.get(key, "")).split():
             atoms = ("device", "device-in") if kind is FactKind.INDEX else ("device",)
             forms = ((f"{atom}:{name}",) for atom in atoms)
-            waits += [Wait(kind, when, _ARGUMENT_PARSER, measured=False, torch="any") for when in forms if when not in seen]
+            waits += [Wait(kind, when, ARGUMENT_PARSER, measured=False, torch="any") for when in forms if when not in seen]
     return waits
 
 
