@@ -15,17 +15,25 @@ LONGEST_QUOTE = 60
 
 def when(fact: Fact) -> str:
     """How often the place runs, as the end of a clause: `in the step loop at line 12`."""
-    heat = fact.heat
-    start = heat.chain[0] if heat.chain else None
-    if heat.level is HeatLevel.LOOP:
-        return f"in the step loop at line {start.line}" if start else "in a step loop"
-    if heat.level is HeatLevel.REQUEST:
+    level, chain = fact.heat.level, fact.heat.chain
+    if level is HeatLevel.LOOP:
+        loop = f"loop at line {chain[-1].line}" if chain else "loop"
+        return f"in the {loop}, {_reached(fact)}" if len(chain) > 1 else f"in the step {loop}"
+    if level is HeatLevel.REQUEST:
         return "once per request"
-    if heat.level is HeatLevel.COLD:
+    if level is HeatLevel.COLD:
         return "in code that runs once"
+    return _reached(fact)
+
+
+def _reached(fact: Fact) -> str:
+    """Where the chain to the place begins: a step loop, or a function that runs each step by convention."""
+    start = fact.heat.chain[0] if fact.heat.chain else None
     if start is None or (start.path, start.function) == (fact.path, fact.function):
         return f"on every call of `{fact.function.rpartition('.')[2]}`, which runs each step"
-    return f"on every step (called from the step loop in {start.path}:{start.line})"
+    caller = "module level" if start.function == "<module>" else f"`{start.function}`"
+    place = f"line {start.line}" if start.path == fact.path else f"{start.path}:{start.line}"
+    return f"on every step (called from {caller}, {place})"
 
 
 def waits(fact: Fact, subject: str) -> str:

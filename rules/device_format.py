@@ -95,25 +95,25 @@ def fit(net, batches, opt):
 import torch
 
 
-def anneal(field, steps: int):
+def anneal(model, steps: int):
     energy = torch.zeros((), device="cuda")
     for k in range(steps):
-        energy = energy * 0.9 + field.relax(k).sum()
+        energy = energy * 0.9 + model(k).sum()
         print(k, energy)  # expect
-        field.note("energy {:.3f}".format(energy))  # expect
+        model.note("energy {:.3f}".format(energy))  # expect
 """,
             good="""\
 import torch
 
 
-def anneal(field, steps: int):
+def anneal(model, steps: int):
     energy = torch.zeros((), device="cuda")
     for k in range(steps):
-        energy = energy * 0.9 + field.relax(k).sum()
+        energy = energy * 0.9 + model(k).sum()
         if k % 50 == 0:
             print(k, energy)
-            field.note("energy {:.3f}".format(energy))
-        field.note("step {:d} of {:d}".format(k, steps))
+            model.note("energy {:.3f}".format(energy))
+        model.note("step {:d} of {:d}".format(k, steps))
 """,
         ),
         Example(

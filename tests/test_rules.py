@@ -169,7 +169,7 @@ def test_message(kind: FactKind, source: str, words: str) -> None:
     problem = check(fact(kind, source), parsed(source))
     assert problem is not None
     assert words in problem.message
-    assert "called from the step loop in pkg/run.py:7" in problem.message
+    assert "(called from `denoise`, pkg/run.py:7)" in problem.message
     assert "\n" not in problem.message
     assert f"`{wording.short(source)}`" in problem.message
 
@@ -198,8 +198,13 @@ def test_a_while_test_is_told_to_count_on_the_host() -> None:
     ("heat", "words"),
     [
         (Heat(HeatLevel.LOOP, (ChainLink("pkg/mod.py", 12, "Model.forward"),)), "in the step loop at line 12"),
-        (Heat(HeatLevel.LOOP), "in a step loop"),
-        (Heat(HeatLevel.CALL, (ChainLink("pkg/run.py", 40, "denoise"),)), "on every step (called from the step loop in pkg/run.py:40)"),
+        (Heat(HeatLevel.LOOP), "in the step loop"),
+        (
+            Heat(HeatLevel.LOOP, (ChainLink("pkg/run.py", 40, "denoise"), ChainLink("pkg/mod.py", 12, "Model.forward"))),
+            "in the loop at line 12, on every step (called from `denoise`, pkg/run.py:40)",
+        ),
+        (Heat(HeatLevel.CALL, (ChainLink("pkg/run.py", 40, "denoise"),)), "on every step (called from `denoise`, pkg/run.py:40)"),
+        (Heat(HeatLevel.CALL, (ChainLink("pkg/mod.py", 40, "<module>"),)), "on every step (called from module level, line 40)"),
         (Heat(HeatLevel.CALL, (ChainLink("pkg/mod.py", 2, "Model.forward"),)), "on every call of `forward`, which runs each step"),
         (Heat(HeatLevel.CALL), "on every call of `forward`, which runs each step"),
         (Heat(HeatLevel.REQUEST), "once per request"),
