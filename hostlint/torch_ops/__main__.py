@@ -1,4 +1,4 @@
-"""`python -m hostlint.torch_ops` lists the forms that wait by the table but that nobody has measured yet, as docs/torch-table.md shows them."""
+"""`python -m hostlint.torch_ops` lists the entries with a form that waits by reasoning and not by measurement."""
 from __future__ import annotations
 
 import sys
