@@ -5,7 +5,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from hostlint.heat import words
-from hostlint.heat.nature import is_unused_path
+from hostlint.heat.nature import is_unused
 from hostlint.heat.types import Kind, Type, Types, Typing
 from hostlint.index import is_module_name
 
@@ -56,7 +56,7 @@ class Dispatch:
         self._methods_named: dict[str, list[FunctionId]] = {}
         self._functions_named: dict[str, list[FunctionId]] = {}
         for file, outline in enumerate(index.files):
-            if is_unused_path(outline.path):
+            if is_unused(outline):
                 continue
             for function in outline.functions[1:]:
                 names = self._methods_named if function.owner >= 0 else self._functions_named

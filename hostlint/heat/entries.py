@@ -5,7 +5,7 @@ import re
 from typing import TYPE_CHECKING
 
 from hostlint.heat import words
-from hostlint.heat.nature import is_unused_path
+from hostlint.heat.nature import is_unused
 
 if TYPE_CHECKING:
     from hostlint.facts.schema import FunctionOutline
@@ -42,7 +42,7 @@ class Entries:
     def is_step(self, fid: FunctionId) -> bool:
         """Whether the function runs once a step (a layer, a batch) by convention."""
         function = self._index.function(fid)
-        if function.index == 0 or function.name == "<lambda>" or is_unused_path(self._index.files[fid[0]].path):
+        if function.index == 0 or function.name == "<lambda>" or is_unused(self._index.files[fid[0]]):
             return False
         if _HOOK.search(function.name) and not _NO_HOOK.search(function.name):
             return True

@@ -72,7 +72,7 @@ class HeatMap:
             return Nature.ANY
         if self._matches(fid, cold):
             return Nature.COLD
-        return nature_of(self._index.function(fid), self._index.files[fid[0]].path)
+        return nature_of(self._index.function(fid), self._index.files[fid[0]])
 
     def _limit(self, fid: FunctionId) -> HeatLevel:
         return HeatLevel.LOOP if fid in self._ways else self._allowed[fid]

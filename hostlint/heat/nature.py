@@ -12,7 +12,7 @@ from hostlint.model import HeatLevel
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hostlint.facts.schema import FunctionOutline, Region
+    from hostlint.facts.schema import FileOutline, FunctionOutline, Region
 
 
 class Nature(IntEnum):
@@ -58,10 +58,10 @@ _REGION_LIMITS = {
 }
 
 
-def nature_of(function: FunctionOutline, path: str) -> Nature:
+def nature_of(function: FunctionOutline, file: FileOutline) -> Nature:
     if function.flags & FunctionFlag.HOT:
         return Nature.ANY
-    if function.flags & FunctionFlag.COLD or is_unused_path(path):
+    if function.flags & FunctionFlag.COLD or is_unused(file):
         return Nature.COLD
     if any(_keeps(decorator) for decorator in function.decorators):
         return min(Nature.ONCE, _by_name(function.name))
@@ -70,9 +70,16 @@ def nature_of(function: FunctionOutline, path: str) -> Nature:
     return _by_name(function.name)
 
 
+def is_unused(file: FileOutline) -> bool:
+    """Tests, benchmarks, converters: what runs there is no product's step.
+
+    The module tells where a file is in its project; its path depends on where one stands, and so would the findings.
+    """
+    return _is_unused_path(file.module.replace(".", "/") + ".py")
+
+
 @cache
-def is_unused_path(path: str) -> bool:
-    """Tests, benchmarks, converters: what runs there is no product's step."""
+def _is_unused_path(path: str) -> bool:
     return bool(_TEST_FILE.search(path) or _BENCHMARK_FILE.search(path) or _TOOL_FILE.search(path))
 
 

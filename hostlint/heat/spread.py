@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hostlint.heat.nature import Nature, is_unused_path, region_limits
+from hostlint.heat.nature import Nature, is_unused, region_limits
 from hostlint.model import HeatLevel
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Allowed:
         return self._levels[fid]
 
     def _counts(self, edge: Edge) -> bool:
-        return edge.caller != edge.callee and not is_unused_path(self._graph.index.files[edge.caller[0]].path)
+        return edge.caller != edge.callee and not is_unused(self._graph.index.files[edge.caller[0]])
 
     def _spread(self, level: HeatLevel, waiting: dict[HeatLevel, list[FunctionId]]) -> None:
         queue = waiting[level]
