@@ -46,7 +46,12 @@ if TYPE_CHECKING:
 
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
+    import libcst as cst
+
     uploads = f"`{whole(node)}` uploads {when(fact)}, and the host waits for the copy"
+    if isinstance(node, cst.Subscript):
+        written = f"the host tensor written to `{whole(node)}` is uploaded {when(fact)}, and the host waits for the copy"
+        return Problem(f"{written}; {_instead(fact)}")
     return Problem(f"{uploads}; move `{_moved(node, fact.subject)}` once before the loop where it does not change, else {_instead(fact)}")
 
 

@@ -8,6 +8,7 @@ whole solve. Some (`svd`, `pinv`, `matrix_rank`, `matrix_exp`) read several valu
 - `torch.linalg.solve_ex(A, b).result`, `inv_ex(A).inverse`, `cholesky_ex(A).L`, `lu_factor_ex(A)`: the same values, but no error for a bad
   matrix. Keep the `info` tensor and look at it every N steps.
 - Code that catches the error to choose another way needs the check: it has to choose on the device instead.
+- `MultivariateNormal(covariance_matrix=c)`: `scale_tril=` with a factor that is kept.
 - `eigh`, `svd`, `lstsq`, `pinv` have no unchecked form: factorise once, before the loop or every N steps.
 
 ## Not flagged
@@ -53,6 +54,8 @@ UNCHECKED = {
     "lu_factor": "torch.linalg.lu_factor_ex(...)",
 }
 
+FACTORISING = frozenset({"MultivariateNormal", "Wishart"})
+
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
     return Problem(f"{waits(fact, whole(node))} to check the result; {_instead(node)}")
@@ -62,6 +65,10 @@ def _instead(node: cst.BaseExpression) -> str:
     import libcst as cst
 
     match node:
+        case cst.Call(func=cst.Attribute(attr=cst.Name(name)) | cst.Name(name)) if name.endswith("_ex") and name != "ldl_factor_ex":
+            return "leave out `check_errors=True` and look at its info every N steps"
+        case cst.Call(func=cst.Attribute(attr=cst.Name(name)) | cst.Name(name)) if name in FACTORISING:
+            return "pass `scale_tril=` with a factor that is kept, or one from `torch.linalg.cholesky_ex`"
         case cst.Call(func=cst.Attribute(attr=cst.Name(name)) | cst.Name(name)) if name in UNCHECKED:
             return f"`{UNCHECKED[name]}` gives the same values without the check; look at its info every N steps"
     return "it has no unchecked form: factorise once before the loop or every N steps and keep the result"

@@ -11,7 +11,7 @@ could be larger.
   integers; an id beyond `n` is then an error. Leave it where `.tolist()` of the counts follows at once. Sums of float weights are not
   deterministic.
 - Class sums over `unique` labels: `index_add_`, or a one-hot product; means over masked rows differ in the last bits.
-- `histc(x, bins, low, high)` with the range given.
+- `histc(x, bins, low, high)` with the range given; `nms` once, when the result is made, after a `topk` by score.
 
 ## Not flagged
 The forms with a size; `repeat_interleave` by a Python int; `topk`, `sort`, `cumsum`, `multinomial`, `randperm`; host tensors and NumPy.
@@ -25,6 +25,7 @@ NVIDIA H200, torch 2.11:
 - `torch.repeat_interleave(x, xi[:len(x)])`: 2 waits
 - `F.one_hot(xi)`: 1 wait
 - `torch.histc(x, 10)`: 2 waits
+- `X.to_sparse()`: 1 wait
 - `torch.repeat_interleave(x, xi[:len(x)], output_size=tot)`: free
 - `torch.repeat_interleave(x, 2)`: free
 - `torch.histc(x, 10, 0, 1)`: free
@@ -54,6 +55,7 @@ CURES = {
     "unique": "use `index_add_` or a one-hot product over a known number of classes, or find the classes once before the loop",
 }
 CURES["unique_consecutive"] = CURES["unique"]
+CURES["nms"] = CURES["batched_nms"] = "it returns what survives: keep a fixed number by score (`topk`) until the request's result is made"
 
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:

@@ -45,14 +45,15 @@ def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
 def _instead(node: cst.BaseExpression, subject: str) -> str:
     import libcst as cst
 
+    later = f"keep `{subject}` on the device (detached, sums in float64) and read it after the loop, every N steps or one step late"
     match node:
         case cst.Call(func=cst.Attribute(value=cst.Call(func=cst.Attribute(attr=cst.Name("any" | "all"))))):
             return "combine the flag on the device (`|=`, `&=`) and read it every N steps, or read the flag of the step before"
         case cst.Call(func=cst.Attribute(value=cst.Call(func=cst.Attribute(attr=cst.Name("argmax" | "argmin" | "multinomial"))))):
             return "keep the index a tensor (`gather`, `index_select`), or let the host look one step late"
         case cst.Call(func=cst.Attribute(value=cst.Subscript(value=table))):
-            return f"if `{text(table)}` stays the same over the steps, call its `.tolist()` once before the loop and index the list"
-    return f"keep `{subject}` on the device (detached, sums in float64) and read it after the loop or every N steps"
+            return f"if `{text(table)}` stays the same over the steps, `.tolist()` it once before the loop; else {later}"
+    return later
 
 
 RULE = Rule(

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from hostlint.facts.fact import Fact
 
 
+SAME_IN_TORCH = frozenset({"atan2", "ceil", "cos", "exp", "expm1", "floor", "hypot", "log", "log10", "log1p", "log2", "pow", "sin", "sqrt", "tanh"})
+
+
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
     return Problem(f"{waits(fact, whole(node))}; {_instead(node, fact.subject)}")
 
@@ -48,8 +51,8 @@ def _instead(node: cst.BaseExpression, subject: str) -> str:
     match node:
         case cst.Call(func=cst.Attribute(value=cst.Name("math"), attr=cst.Name("isfinite" | "isnan" | "isinf" as test))):
             return f"combine `torch.{test}({subject})` on the device over the steps and read the flag every N steps"
-        case cst.Call(func=cst.Attribute(value=cst.Name("math"), attr=cst.Name(function))):
-            return f"use `torch.{function}({subject})`, which stays on the device"
+        case cst.Call(func=cst.Attribute(value=cst.Name("math"), attr=cst.Name(function))) if function in SAME_IN_TORCH:
+            return f"use `torch.{function}`, which stays on the device"
         case cst.Call(func=cst.Name("int")):
             return f"pass the number as a host int from where `{subject}` was made, or keep it a tensor"
         case cst.BinaryOperation():

@@ -58,6 +58,8 @@ def _instead(node: cst.BaseExpression, where: str) -> str:
     match node:
         case cst.Call(func=cst.Name("max" | "min" as which)):
             return f"use `torch.{which}imum`, or a host number where the host knows it"
+        case cst.Call(func=cst.Name("any" | "all" as which)):
+            return f"stack the values and keep `.{which}()` on the device"
         case cst.Call(func=cst.Name("sorted")):
             return "stack the values and sort them with `torch.sort`"
         case cst.Call(func=cst.Attribute(value=inner)) if _checks_numbers(inner) or _checks_numbers(node):

@@ -48,6 +48,10 @@ def _instead(node: cst.BaseExpression) -> str:
     import libcst as cst
 
     match node:
+        case cst.Call(func=cst.Attribute(attr=cst.Name("graph" | "make_graphed_callables"))):
+            return "capture once per shape, before the loop, and replay"
+        case cst.Call(func=cst.Attribute(attr=cst.Name("barrier" | "monitored_barrier"))):
+            return "the collectives of a step order the ranks already; keep barriers for start and end"
         case cst.Call(func=cst.Attribute(attr=cst.Name("elapsed_time"))):
             return "read the time of a pair that was recorded some steps ago"
         case cst.Call(func=cst.Attribute(value=cst.Attribute(attr=cst.Name("cuda")) | cst.Name("cuda"))):

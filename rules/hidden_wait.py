@@ -12,7 +12,9 @@ the host a full wait all the same.
   pass `enforce_sorted=True`.
 - `torch.normal(mean, std)` with a tensor of deviations, and `Normal.sample`: `mean + std * torch.randn_like(mean)`; `rsample` draws the
   same numbers as `sample` (compared on the CPU).
-- `cov`, `corrcoef`, `to_sparse`: once every N steps, or written out with products and sums.
+- Writers (`add_scalar`, `wandb.log`), `torch.save`, `all_gather_object`: every N steps, on all ranks with the same keys.
+- `ctc_loss`: lengths as Python numbers or CPU tensors.
+- `cov`, `corrcoef`: once every N steps, or written out with products and sums.
 
 ## Not flagged
 The default `clip_grad_norm_`; BatchNorm with a momentum; `optimizer.step` of SGD, Adam and AdamW; losses; attention; `multinomial`.
@@ -23,7 +25,6 @@ NVIDIA H200, torch 2.11:
 - `torch.nn.utils.rnn.pack_padded_sequence(seq, lens_cpu, batch_first=True, enforce_sorted=False)`: 1 wait
 - `torch.normal(x, x.abs())`: 2 waits
 - `torch.cov(X)`: 1 wait
-- `X.to_sparse()`: 1 wait
 - `swa.update_parameters(lin)`: 2 waits
 - `torch.nn.utils.clip_grad_norm_(params, 1.0)`: free
 - `opt_adamw_foreach.step()`: free
@@ -39,36 +40,49 @@ from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
 from hostlint.rule import Example, Problem, Rule
-from hostlint.wording import when, whole
+from hostlint.wording import text, when, whole
 
 if TYPE_CHECKING:
     import libcst as cst
 
     from hostlint.facts.fact import Fact
 
+EVERY_N = "call it every N steps"
+NEEDS_NORM = "leave out `error_if_nonfinite=True` and look at the returned norm every N steps"
+HOST_LENGTHS = "pass lengths that never left the host (a list, or a CPU tensor from the collate function)"
 CURES = {
-    "clip_grad_norm_": "leave out `error_if_nonfinite=True` and look at the returned norm every N steps",
-    "clip_grad_norm": "leave out `error_if_nonfinite=True` and look at the returned norm every N steps",
+    "clip_grad_norm_": NEEDS_NORM,
+    "get_total_norm": NEEDS_NORM,
     "pack_padded_sequence": "sort in the collate function, keep the lengths on the host and pass `enforce_sorted=True`",
+    "ctc_loss": HOST_LENGTHS,
     "normal": "write `mean + std * torch.randn_like(mean)`",
     "sample": "`rsample()` under `torch.no_grad()` draws the same numbers without reading",
-    "step": "train in bf16, which needs no scaler, or accept one wait per optimizer step",
+    "get_scale": "log the scale every N steps",
     "update_parameters": "update the average every N steps",
+    "all_gather_object": "gather tensors, or gather objects where the log is written (every rank with the same keys)",
+    "detect_anomaly": "turn it on only while debugging, or pass `check_nan=False`",
+    "save": "save every N steps",
 }
 BATCH_NORM = "a fixed momentum needs no read (and gives other results), or keep the counter on the host"
-OTHERWISE = "call it every N steps, or compute the value with ops that stay on the device"
+SCALER = "one read per optimizer step is its design: train in bf16, which needs no scaler, or accept it"
+OPTIMIZER = "this optimizer reads scalars in each step by design; SGD, Adam and AdamW do not"
+OTHERWISE = f"{EVERY_N}, or compute the value with ops that stay on the device"
 
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
-    return Problem(f"`{whole(node)}` reads a device value inside {when(fact)}, and the host waits; {_instead(node)}")
+    return Problem(f"`{whole(node)}` waits for the device inside, {when(fact)}; {_instead(node)}")
 
 
 def _instead(node: cst.BaseExpression) -> str:
     import libcst as cst
 
     match node:
+        case cst.Call(func=cst.Attribute(attr=cst.Name(name)) | cst.Name(name)) if "BatchNorm" in name:
+            return BATCH_NORM
+        case cst.Call(func=cst.Attribute(value=stepped, attr=cst.Name("step"))):
+            return SCALER if "scaler" in text(stepped).lower() else OPTIMIZER
         case cst.Call(func=cst.Attribute(attr=cst.Name(name)) | cst.Name(name)):
-            return BATCH_NORM if "BatchNorm" in name else CURES.get(name, OTHERWISE)
+            return EVERY_N if name.startswith("add_") else CURES.get(name, OTHERWISE)
     return OTHERWISE
 
 

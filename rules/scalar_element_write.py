@@ -43,19 +43,31 @@ if TYPE_CHECKING:
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
     uploads = f"the number written to `{whole(node)}` is uploaded {when(fact)}, and the host waits for the copy"
-    return Problem(f"{uploads}; {_instead(node)}")
+    return Problem(f"{uploads}; {_instead(node, element='element:' in fact.detail)}")
 
 
-def _instead(node: cst.BaseExpression) -> str:
+def _instead(node: cst.BaseExpression, *, element: bool) -> str:
     import libcst as cst
 
     match node:
-        case cst.Subscript(value=base, slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Integer(number)))]) if number.isdecimal():
-            return f"write a slice, `{text(base)}[{number}:{int(number) + 1}] = ...`, which a kernel fills"
         case cst.Subscript(value=base, slice=[cst.SubscriptElement(slice=cst.Index(value=index))]):
-            one, many = f"{text(base)}[i:i + 1] = ...", f"{text(base)}.index_fill_(0, {text(index)}, ...)"
-            return f"write a slice (`{one}`), or for an index tensor `{many}`"
-    return "write a slice, or use `index_fill_`; both travel as kernel arguments"
+            return _one(text(base), index, element=element)
+    return "write a slice, or use `index_fill_`; both take the number as a kernel argument"
+
+
+def _one(base: str, index: cst.BaseExpression, *, element: bool) -> str:
+    import libcst as cst
+
+    match index:
+        case cst.Integer(number) if number.isdecimal():
+            return f"write a slice, `{base}[{number}:{int(number) + 1}] = ...`, which a kernel fills"
+        case cst.UnaryOperation(cst.Minus(), cst.Integer("1")):
+            return f"write a slice, `{base}[-1:] = ...`, which a kernel fills"
+        case cst.Name(name) if element:
+            return f"write a slice, `{base}[{name}:{name} + 1] = ...`, which a kernel fills"
+    if element:
+        return "write a slice of length one, which a kernel fills"
+    return f"`{base}.index_fill_(0, {text(index)}, ...)` takes the number as a kernel argument"
 
 
 RULE = Rule(

@@ -87,12 +87,14 @@ MESSAGES = [
     (FactKind.ITEM, "logits.argmax(-1).item()", "keep the index a tensor"),
     (FactKind.ITEM, "self.sigmas[i].item()", "if `self.sigmas` stays the same over the steps"),
     (FactKind.SCALAR_CAST, "math.isfinite(norm)", "`torch.isfinite(t)`"),
-    (FactKind.SCALAR_CAST, "math.sqrt(norm)", "use `torch.sqrt(t)`"),
+    (FactKind.SCALAR_CAST, "math.sqrt(norm)", "use `torch.sqrt`"),
+    (FactKind.SCALAR_CAST, "math.gcd(n, 4)", "keep `t` a tensor"),
     (FactKind.SCALAR_CAST, "int(lengths.max())", "host int"),
     (FactKind.SCALAR_CAST, "float(loss)", "sums in float64"),
     (FactKind.SCALAR_CAST, "'%d' % step", "logging guard"),
     (FactKind.TRUTH_TEST, "max(a, b)", "`torch.maximum`"),
     (FactKind.TRUTH_TEST, "sorted(values)", "`torch.sort`"),
+    (FactKind.TRUTH_TEST, "any(flags)", "keep `.any()` on the device"),
     (FactKind.TRUTH_TEST, "torch.isnan(x).any()", "every N steps, before a checkpoint"),
     (FactKind.TRUTH_TEST, "torch.isnan(loss)", "every N steps, before a checkpoint"),
     (FactKind.TRUTH_TEST, "t in tokens", "`torch.isin`"),
@@ -124,18 +126,27 @@ MESSAGES = [
     (FactKind.DATA_DEPENDENT_SIZE, "x.repeat_interleave(n)", "`output_size=`"),
     (FactKind.DATA_DEPENDENT_SIZE, "torch.bincount(ids)", "`scatter_add_`"),
     (FactKind.DATA_DEPENDENT_SIZE, "torch.unique_consecutive(ids)", "`index_add_`"),
+    (FactKind.DATA_DEPENDENT_SIZE, "ops.nms(boxes, scores, 0.5)", "`topk`"),
     (FactKind.DATA_DEPENDENT_SIZE, "torch.combinations(x)", "a form whose size the host knows"),
     (FactKind.CHECKED_LINALG, "torch.linalg.solve(a, b)", "`torch.linalg.solve_ex(...).result`"),
     (FactKind.CHECKED_LINALG, "torch.cholesky(a)", "`torch.linalg.cholesky_ex(...).L`"),
     (FactKind.CHECKED_LINALG, "torch.linalg.svd(a)", "no unchecked form"),
+    (FactKind.CHECKED_LINALG, "torch.linalg.ldl_factor_ex(a)", "no unchecked form"),
+    (FactKind.CHECKED_LINALG, "torch.linalg.inv_ex(a, check_errors=True)", "leave out `check_errors=True`"),
+    (FactKind.CHECKED_LINALG, "MultivariateNormal(m, covariance_matrix=c)", "`scale_tril=`"),
     (FactKind.VALIDATED_DISTRIBUTION, "Categorical(logits=l)", "pass `validate_args=False`"),
     (FactKind.VALIDATED_DISTRIBUTION, "d.log_prob(x)", "construct the distribution with `validate_args=False`"),
     (FactKind.HIDDEN_WAIT, "clip_grad_norm_(p, 1.0, error_if_nonfinite=True)", "leave out `error_if_nonfinite=True`"),
     (FactKind.HIDDEN_WAIT, "nn.BatchNorm2d(8, momentum=None)", "fixed momentum"),
     (FactKind.HIDDEN_WAIT, "normal.sample()", "`rsample()`"),
-    (FactKind.HIDDEN_WAIT, "torch.cov(x)", "every N steps"),
+    (FactKind.HIDDEN_WAIT, "torch.cov(x)", "every N steps, or compute"),
+    (FactKind.HIDDEN_WAIT, "writer.add_scalar('loss', loss, k)", "call it every N steps"),
+    (FactKind.HIDDEN_WAIT, "self.scaler.step(opt)", "needs no scaler"),
+    (FactKind.HIDDEN_WAIT, "adafactor.step()", "AdamW do not"),
     (FactKind.EXPLICIT_SYNCHRONIZE, "torch.cuda.synchronize()", "`wait_stream`"),
     (FactKind.EXPLICIT_SYNCHRONIZE, "self.event.synchronize()", "the `self.event` of the step before"),
+    (FactKind.EXPLICIT_SYNCHRONIZE, "dist.barrier()", "order the ranks already"),
+    (FactKind.EXPLICIT_SYNCHRONIZE, "torch.cuda.graph(g)", "capture once"),
     (FactKind.EXPLICIT_SYNCHRONIZE, "start.elapsed_time(end)", "some steps ago"),
     (FactKind.EXPLICIT_SYNCHRONIZE, "torch.cuda.current_stream().synchronize()", "let the device wait"),
     (FactKind.EQUALITY, "torch.equal(a, b)", "`(a == b).all()`"),
@@ -148,13 +159,18 @@ MESSAGES = [
     (FactKind.HOST_BUILT_MOVE, "torch.arange(n).to(d)", "give `torch.arange` the device"),
     (FactKind.HOST_BUILT_MOVE, "torch.tensor([1.0]).to(d)", "buffer or memo"),
     (FactKind.HOST_BUILT_MOVE, "torch.exp(x).to(d)", "last bits"),
-    (FactKind.BLOCKING_UPLOAD, "h.to(d)", "kept pinned buffer"),
+    (FactKind.BLOCKING_UPLOAD, "h.to(d)", "move `h` once before the loop"),
+    (FactKind.BLOCKING_UPLOAD, "x.copy_(h)", "move `h` once before the loop"),
+    (FactKind.BLOCKING_UPLOAD, "x[2:4]", "the host tensor written to `x[2:4]`"),
+    (FactKind.BLOCKING_UPLOAD, "torch.tensor(h, device=d)", "kept pinned buffer"),
     (FactKind.HOST_INDEX, "x[:, [0, 2, 4]]", "slice with `0:5:2`"),
     (FactKind.HOST_INDEX, "x[[3, 4, 5]]", "slice with `3:6`"),
     (FactKind.HOST_INDEX, "x[[0, 3, 5]]", "copy; keep the index on the device"),
     (FactKind.HOST_INDEX, "x[rows]", "copy; keep the index on the device"),
     (FactKind.ELEMENT_WRITE, "stats[0]", "`stats[0:1] = ...`"),
+    (FactKind.ELEMENT_WRITE, "stats[-1]", "`stats[-1:] = ...`"),
     (FactKind.ELEMENT_WRITE, "stats[rows]", "`stats.index_fill_(0, rows, ...)`"),
+    (FactKind.ELEMENT_WRITE, "stats[rows, 0]", "write a slice, or use `index_fill_`"),
     (FactKind.HOST_OPERAND, "torch.where(m, x, torch.tensor(0.0))", "pass `0.0` itself"),
     (FactKind.HOST_OPERAND, "torch.where(m, x, zero)", "pass the Python number itself"),
     (FactKind.PIN_PER_CALL, "t.pin_memory()", "ring of pinned buffers"),
@@ -184,6 +200,14 @@ def test_a_pinned_blocking_copy_only_misses_the_flag() -> None:
     problem = check(fact(FactKind.BLOCKING_UPLOAD, "p.to(d)", detail="host:self pinned:self to:device"), parsed("p.to(d)"))
     assert problem is not None
     assert "add `non_blocking=True`" in problem.message
+
+
+def test_one_element_by_a_host_integer_becomes_a_slice() -> None:
+    check = registry.for_kind(FactKind.ELEMENT_WRITE).check
+    assert check is not None
+    problem = check(fact(FactKind.ELEMENT_WRITE, "x[i]", detail="device:self element:index pydata:value"), parsed("x[i]"))
+    assert problem is not None
+    assert "`x[i:i + 1] = ...`" in problem.message
 
 
 def test_a_while_test_is_told_to_count_on_the_host() -> None:
