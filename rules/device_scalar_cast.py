@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from hostlint.facts.fact import Fact
 
 
-SAME_IN_TORCH = frozenset({"atan2", "ceil", "cos", "exp", "expm1", "floor", "hypot", "log", "log10", "log1p", "log2", "pow", "sin", "sqrt", "tanh"})
+SAME_IN_TORCH = frozenset({"atan2", "ceil", "cos", "exp", "expm1", "floor", "hypot", "log", "log10", "log1p", "log2", "pow", "sin", "sqrt"})
 
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
