@@ -14,7 +14,13 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 MAPPED = {"hostlint": "hostlint", "rules": "hostlint/rules"}  # folder of the tree -> folder of the wheel
-FAULTY = "def f(xs):\n    for x in xs:\n        print(x.cuda().sum().item())\n"
+FAULTY = """def train(model, optimizer, batches):
+    for batch in batches:
+        loss = model(batch.cuda(non_blocking=True)).mean()
+        loss.backward()
+        optimizer.step()
+        print(loss.item())
+"""
 
 
 @pytest.fixture(scope="session")
@@ -83,7 +89,7 @@ def test_the_installed_wheel_runs_from_anywhere(installed: Path, tmp_path: Path)
     (tmp_path / "a.py").write_text(FAULTY)
     done = python("-m", "hostlint", "scan", "--output-format", "concise", path=installed, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (1, "")
-    assert "a.py:3:15: HL101 device-item" in done.stdout
+    assert "a.py:6:15: HL101 device-item" in done.stdout
 
 
 def test_a_scan_never_imports_torch(installed: Path, tmp_path: Path) -> None:
