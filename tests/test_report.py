@@ -55,7 +55,7 @@ UPLOAD = Finding(
     name="pageable-constructor",
     path="train.py",
     span=Span(3, 9, 3, 32),
-    message="uploads",
+    message="uploads; make it once",
     severity=Severity.ERROR,
     confidence=Confidence.CERTAIN,
     function="train",
@@ -111,7 +111,7 @@ def test_full(make: MAKE) -> None:
         "  |     ^",
         "  = hot: runs once per step: train.py:2 in train → train.py:3 in train",
         "  = why: `model(x)` is the output of a module (likely)",
-        "  = help: keep it on the device (fix to review)",
+        "  = help: keep it on the device (fix to review; `hostlint rule HL101` says more)",
         "",
         "error[HL201 pageable-constructor]: uploads",
         " --> train.py:3:9 in train",
@@ -120,7 +120,7 @@ def test_full(make: MAKE) -> None:
         "  |         ^^^^^^^^^^^^^^^^^^^^^^^",
         "  = hot: runs in a step loop",
         "  = why: built from a list (certain)",
-        "  = help: `hostlint rule HL201` says what to write instead",
+        "  = help: make it once (`hostlint rule HL201` says more)",
         "",
         "Found 2 findings in 2 files (1 suppressed, 3 in the baseline).",
     ]
@@ -133,10 +133,21 @@ def test_full_says_what_could_not_be_read(make: MAKE) -> None:
     assert text.endswith("No findings, 1 error in 2 files (1 suppressed, 3 in the baseline).\n")
 
 
+def test_full_of_a_finding_without_more_to_say(make: MAKE) -> None:
+    assert render(make(NOTE), "full").splitlines()[:-2] == [
+        "note[HL901 unused-suppression]: nothing to suppress",
+        " --> train.py:1:1 in <module>",
+        "  |",
+        "1 | def train(model):",
+        "  | ^^^",
+        "  = help: `hostlint rule HL901` says more",
+    ]
+
+
 def test_concise(make: MAKE) -> None:
     assert render(make(LOSS, UPLOAD, NOTE), "concise").splitlines() == [
         "pkg/step.py:2:14: HL101 device-item `item()` waits: 100%, <now> read it later",
-        "train.py:3:9: HL201 pageable-constructor uploads",
+        "train.py:3:9: HL201 pageable-constructor uploads; make it once",
         "train.py:1:1: HL901 unused-suppression nothing to suppress",
     ]
 

@@ -37,15 +37,16 @@ def _lines(report: Report) -> Iterator[Line]:
 
 def _finding(finding: Finding, report: Report) -> Iterator[Line]:
     margin = len(str(finding.span.end_line))
+    what, _, instead = finding.message.partition("; ")
     yield [
         (finding.severity.value, SEVERITY_STYLES[finding.severity.value]),
         (f"[{finding.code} {finding.name}]", "bold"),
-        (f": {finding.message}", ""),
+        (f": {what}", ""),
     ]
     place = f"{finding.path}:{finding.span.line}:{finding.span.column}"
     yield [(f"{'':{margin}}--> ", GUTTER), (place, ""), (f" in {finding.function}" if finding.function else "", "")]
     yield from frame(finding, report.sources, margin)
-    for label, text in _remarks(finding):
+    for label, text in (*_remarks(finding), ("help", _help(finding, instead))):
         yield [(f"{'':{margin}} = ", GUTTER), (f"{label}: ", "bold"), (text, "")]
 
 
@@ -54,10 +55,14 @@ def _remarks(finding: Finding) -> Iterator[tuple[str, str]]:
         yield "hot" if finding.heat.level >= HeatLevel.CALL else "heat", _HEAT_WORDS[finding.heat.level] + _chain(finding.heat.chain)
     if finding.kind_evidence:
         yield "why", f"{finding.kind_evidence} ({finding.confidence.label})"
+
+
+def _help(finding: Finding, instead: str) -> str:
+    """What to do: the fix where there is one, else what the message says after its first half, and where to read more."""
+    more = f"`hostlint rule {finding.code}` says more"
     if finding.fix:
-        yield "help", f"{finding.fix.message} ({_FIX_WORDS[finding.fix.applicability]})"
-    else:
-        yield "help", f"`hostlint rule {finding.code}` says what to write instead"
+        return f"{finding.fix.message} ({_FIX_WORDS[finding.fix.applicability]}; {more})"
+    return f"{instead} ({more})" if instead else more
 
 
 def _chain(chain: tuple[ChainLink, ...]) -> str:
