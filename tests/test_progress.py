@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 import io
-
-import pytest
+from typing import TYPE_CHECKING
 
 from hostlint.cli import progress
+
+if TYPE_CHECKING:
+    import pytest
 
 
 def terminal(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
