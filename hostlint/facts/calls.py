@@ -31,7 +31,7 @@ def _call(b: FunctionBuilder, node: ast.Call) -> int:
     if b.env is not None:
         b.calls.append(Call(text, node.lineno, b.region, result, *_passed(b, node, arguments)))
         if name in b.file.interesting or b.file.aliases.get(name, "") in b.file.interesting or name in LAZY_LOGGERS:
-            b.site(SiteKind.CALL, result, node, text, _subject(node))
+            b.site(SiteKind.CALL, result, node, text, _subject(b, node))
     _mutate(b, node, name, arguments)
     return result
 
@@ -50,9 +50,9 @@ def _arguments(b: FunctionBuilder, node: ast.Call) -> tuple[bool, list[int], lis
     return starred, arguments, keywords
 
 
-def _subject(node: ast.Call) -> ast.expr:
+def _subject(b: FunctionBuilder, node: ast.Call) -> ast.expr:
     """What is read: the receiver of a method, else the first argument."""
-    if isinstance(node.func, ast.Attribute) and not node.args:
+    if isinstance(node.func, ast.Attribute) and chain(node.func).partition(".")[0] not in b.file.imported:
         return node.func.value
     if node.args:
         return node.args[0]

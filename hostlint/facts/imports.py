@@ -20,6 +20,7 @@ def import_names(file: FileBuilder, node: ast.Import | ast.ImportFrom) -> list[t
             else:
                 pairs.append((alias.asname or alias.name, f"{source}.{alias.name}" if source else alias.name))
     for name, target in pairs:
+        file.imported.add(name)
         last = target.rpartition(".")[2]
         if last != name:
             file.aliases[name] = last

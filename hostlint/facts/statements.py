@@ -90,10 +90,10 @@ def _augmented(b: FunctionBuilder, node: ast.AugAssign) -> None:
         if operator == "+" and isinstance(node.value, (ast.List, ast.Tuple, ast.ListComp)):
             assign_target(b, node.target, b.add(Op.APPEND, node.lineno, before, b.add(Op.ITER, node.lineno, operand)))
         else:
-            assign_target(b, node.target, b.add(Op.BINOP, node.lineno, operator, before, operand))
+            assign_target(b, node.target, b.add(Op.BINOP, node.lineno, f"{operator}=", before, operand))
     elif isinstance(node.target, ast.Attribute):
         before = b.add(Op.ATTR, node.lineno, lower(b, node.target.value), node.target.attr)
-        store_attribute(b, node.target, b.add(Op.BINOP, node.lineno, operator, before, operand), None)
+        store_attribute(b, node.target, b.add(Op.BINOP, node.lineno, f"{operator}=", before, operand), None)
 
 
 def _expression(b: FunctionBuilder, node: ast.Expr) -> None:

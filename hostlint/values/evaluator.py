@@ -51,6 +51,7 @@ class Frame:
     graph: FunctionGraph
     fuel: int
     given: Given | None
+    names: dict[int, str]  # of the nodes, as far as they were asked for; shared by all runs of the function
     values: list[Value] = field(default_factory=list)
 
     def value(self, node: int) -> Value:
@@ -58,6 +59,12 @@ class Frame:
 
     def node_name(self, node: int) -> str:
         """The name in the source that a node was read through: `device`, `self.device`, or ""."""
+        if node not in self.names:
+            self.names[node] = ""  # a PHI that leads back to itself has no name of its own
+            self.names[node] = self._name(node)
+        return self.names[node]
+
+    def _name(self, node: int) -> str:
         if not 0 <= node < len(self.graph.nodes):
             return ""
         op, _, *rest = self.graph.nodes[node]
@@ -68,12 +75,10 @@ class Frame:
         if op == Op.ATTR:
             base = self.node_name(_index(rest[0]))
             return f"{base}.{rest[1]}" if base else str(rest[1])
-        if op in (Op.REFINE, Op.STORE, Op.STAR):
+        if op in (Op.REFINE, Op.STORE, Op.STAR, Op.CALL):
             return self.node_name(_index(rest[0]))
         if op == Op.PHI and isinstance(rest[0], tuple):
             return next((name for part in rest[0] if part < node and (name := self.node_name(part))), "")
-        if op == Op.CALL:
-            return self.node_name(_index(rest[0]))
         return ""
 
 
@@ -93,6 +98,7 @@ class Evaluator:
         self._cut_frames: dict[tuple[FunctionId, Given | None, int], Frame] = {}
         self._attributes: dict[tuple[object, ...], Value] = {}
         self._registered: dict[ClassId, frozenset[str]] = {}
+        self._names: dict[FunctionId, dict[int, str]] = {}
         self._cut = False
 
     def cut(self) -> None:
@@ -108,7 +114,7 @@ class Evaluator:
             self._cut = True
             return known
         outer, self._cut = self._cut, False
-        made = Frame(self, fid, self.index.function(fid), self.graph_of(fid), fuel, given)
+        made = Frame(self, fid, self.index.function(fid), self.graph_of(fid), fuel, given, self._names.setdefault(fid, {}))
         _run(made)
         if self._cut:
             self._cut_frames[fid, given, fuel] = made

@@ -142,6 +142,10 @@ def _combined(best: Value, place: Place, tensors: Sequence[Value], values: Seque
     rank0 = None if unknown or None in ranks else ranks == {True}
     confidence = best.confidence if place is not Place.HOST else min(value.confidence for value in tensors)
     vector = any(value.vector for value in tensors) and all(value.vector or value.rank0 for value in tensors) and not unknown
-    kinds = {(value.boolean, value.integer) for value in tensors}
-    boolean, integer = kinds.pop() if len(kinds) == 1 and not unknown else (None, None)
+    boolean = _common({value.boolean for value in tensors}) if not unknown else None
+    integer = _common({value.integer for value in tensors}) if not unknown else None
     return Value(place, best.why, confidence, rank0, vector, boolean, integer)
+
+
+def _common(flags: set[bool | None]) -> bool | None:
+    return flags.pop() if len(flags) == 1 else None

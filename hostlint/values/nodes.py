@@ -20,7 +20,7 @@ from hostlint.values.value import Place, Value
 # The operands of a node are ints, strings and tuples by the layout in hostlint.facts.graph, which the type of a tuple cannot say.
 Evaluation = Callable[[Frame, Any], Value]
 
-ARITHMETIC_FLAGS_KEPT = frozenset({"&", "|", "^", "~"})
+BITWISE = frozenset({"&", "|", "^"})
 
 
 def evaluate(frame: Frame, node: Node, position: int) -> Value:
@@ -138,14 +138,21 @@ def _binop(frame: Frame, node: Any) -> Value:
         return Value(Place.PYTHON, detail=ListOf(element(left.detail)))
     if node[2] == "%" and isinstance(left.detail, Literal) and left.detail.type_name == "str":
         return PYTHON
+    if node[2].endswith("=") and left.is_tensor:
+        return replace(left, fresh=False)  # in place: the tensor stays what and where it is
     result = combine((left, right))
     if result.is_tensor:
-        flags = node[2] in ARITHMETIC_FLAGS_KEPT
-        integer = False if node[2] == "/" else result.integer
-        return replace(result, boolean=result.boolean if flags else None, integer=integer)
+        return _typed(result, node[2], left, right)
     if result.place is Place.PYTHON and left.rank0 and right.rank0:
         return Value(Place.PYTHON, rank0=True, integer=(left.integer and right.integer and node[2] != "/") or None)
     return result
+
+
+def _typed(result: Value, operator: str, left: Value, right: Value) -> Value:
+    if operator in BITWISE:  # a mask and anything that is no integer is a mask
+        mask = bool(left.boolean or right.boolean) and not (left.integer or right.integer)
+        return replace(result, boolean=True if mask else result.boolean)
+    return replace(result, boolean=None, integer=False if operator == "/" else result.integer)
 
 
 def _concatenated(left: Detail, right: Detail) -> Value:

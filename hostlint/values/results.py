@@ -1,6 +1,7 @@
 """What a call in the table of torch returns: its place, rank and type, from the entry and the arguments."""
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -13,6 +14,7 @@ from hostlint.values.value import Place, Value
 
 VECTOR_MAKERS = frozenset({"arange", "linspace", "logspace", "randperm", "flatten", "ravel", "hann_window", "range"})
 VECTOR_KEEPERS = frozenset({"clone", "to", "cpu", "cuda", "detach", "contiguous", "cumsum", "cumprod", "flip", "sort", "roll", "pin_memory", "type", "type_as", "clamp", "requires_grad_", "data", "tile", "repeat_interleave", "unique", "float", "double", "half", "long", "int", "bool", "bfloat16", "short"})  # fmt: skip
+SHAPES = re.compile(r"shape|size|dims$|^s$", re.IGNORECASE)  # names of tuples of sizes
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +152,7 @@ def _factory(op: Op, bound: Bound, line: int) -> Value:
     name = op.name.rpartition(".")[2]
     device = bound.get("device")
     data = bound.get("data")
-    base = _flagged(op, bound, _factory_base(name, bound))
+    base = _factory_flags(op, bound, _factory_base(name, bound))
     if device is not None and not is_none(device.value):
         target = target_of(device.value, device.name)
         place = f"on `{target.why}`" if target.why and len(target.why) < 40 else "on the device"
@@ -166,17 +168,27 @@ def _factory(op: Op, bound: Bound, line: int) -> Value:
     return replace(base, place=Place.HOST, why=why, fresh=True, pinned=is_pinned)
 
 
+def _factory_flags(op: Op, bound: Bound, base: Value) -> Value:
+    """What the entry or `dtype=` says goes before what the data say."""
+    boolean = base.boolean if op.boolean is None else op.boolean
+    integer = base.integer if op.integer is None else op.integer
+    dtype = bound.get("dtype")
+    if dtype is not None and not is_none(dtype.value):
+        boolean, integer = dtype_flags(dtype.value)
+    return replace(base, rank0=base.rank0 if op.rank0 is None else op.rank0, boolean=boolean, integer=integer)
+
+
 def _factory_base(name: str, bound: Bound) -> Value:
     """Rank and type of `tensor(3)`, `tensor([1, 2])`, `zeros(n)`, `full((), x)`."""
     data = bound.get("data")
     if data is not None:
         return _from_data(data.value)
-    sizes = [argument.value for argument in bound.by_name.get("size", ())]
+    sizes = bound.by_name.get("size", ())
     if len(sizes) == 1:
-        detail = sizes[0].detail
+        detail = sizes[0].value.detail
         if isinstance(detail, Items):
             return Value(Place.TENSOR, rank0=not detail.items, vector=len(detail.items) == 1)
-        if sizes[0].rank0:
+        if sizes[0].value.rank0 or (sizes[0].value.place is Place.UNKNOWN and sizes[0].name and not SHAPES.search(sizes[0].name)):
             return Value(Place.TENSOR, rank0=False, vector=True)
     integers = name in {"arange", "randint", "randperm"} and all(value.integer for value in bound.values() if value.rank0)
     return Value(Place.TENSOR, vector=name in VECTOR_MAKERS, integer=integers or None)
@@ -204,9 +216,9 @@ def _like(op: Op, bound: Bound, line: int) -> Value:
     device = bound.get("device")
     if device is not None and not is_none(device.value):
         base = _placed_on(replace(target_of(device.value, device.name), why=f"`{op.name}` at line {line}"), base)
-    rank = base.rank0 if op.name.endswith("_like") else _factory_base(op.name, bound).rank0
-    flagged = _flagged(op, bound, replace(base, rank0=rank))
-    return replace(flagged, rank0=rank, vector=base.vector and op.name.endswith("_like"))
+    shape = base if op.name.endswith("_like") else _factory_base(op.name, bound)
+    flagged = _factory_flags(op, bound, replace(base, rank0=shape.rank0, vector=shape.vector))
+    return replace(flagged, fresh=False, pinned=False, detail=None)
 
 
 def _move(op: Op, bound: Bound, line: int) -> Value:
