@@ -75,14 +75,21 @@ class Judge:
         if not graph.sites:
             return
         hot = {region: self._heat.site(fid, region) for region in {site.region for site in graph.sites}}
-        if all(heat.level < at_least for heat in hot.values()):
+        if all(heat.level < at_least for heat in hot.values()) and self._index.function(fid).name != "__init__":
             return
         outline = self._index.function(fid)
         path = self._index.files[fid[0]].path
         for meeting in meetings(self._evaluator.frame(fid)):
-            heat = hot[meeting.site.region]
+            heat = self._of_use(fid) if meeting.at_use else hot[meeting.site.region]
             if heat.level >= at_least:
                 yield _fact(path, outline.qualname, meeting, heat)
+
+    def _of_use(self, fid: FunctionId) -> Heat:
+        """How hot an object is that this function makes and the other methods of its class use."""
+        owner = self._index.owner(fid)
+        methods = self._index.klass(owner).methods if owner is not None else ()
+        heats = [self._heat.function((fid[0], method)) for name, method in methods if name != "__init__"]
+        return max([*heats, self._heat.function(fid)], key=lambda heat: heat.level)
 
 
 def _fact(path: str, function: str, meeting: Meeting, heat: Heat) -> Fact:

@@ -39,6 +39,7 @@ class FileBuilder:
     classes: list[ClassBuilder] = field(default_factory=list)
     stars: list[str] = field(default_factory=list)
     pending: list[tuple[FunctionBuilder, ast.arguments, list[ast.stmt]]] = field(default_factory=list)  # bodies to lower
+    switches: set[str] = field(default_factory=set)  # module constants read from environment variables that are off by default
     imported: set[str] = field(default_factory=set)
     aliases: dict[str, str] = field(default_factory=dict)  # imported name -> last part of what it stands for, where they differ
 

@@ -8,6 +8,7 @@ from hostlint.facts.builder import FunctionBuilder
 from hostlint.facts.chains import chain, element_chains, iterated_chain
 from hostlint.facts.dispatch import lower, lowers
 from hostlint.facts.graph import Op, SiteKind
+from hostlint.facts.guards import guard_of
 from hostlint.facts.refinements import refine
 from hostlint.facts.schema import RegionKind
 
@@ -104,15 +105,25 @@ def _compare(b: FunctionBuilder, node: ast.Compare) -> int:
 
 @lowers(ast.BoolOp)
 def _bool(b: FunctionBuilder, node: ast.BoolOp) -> int:
-    """`a and b` as a value: all but the last operand are tested, later ones only where the earlier let them run."""
+    return _operands(b, node, "")
+
+
+def _operands(b: FunctionBuilder, node: ast.BoolOp, tested: str) -> int:
+    """`a and b`: all but the last operand are tested (the last too where the whole is), later ones only where the earlier let them run."""
     word = "and" if isinstance(node.op, ast.And) else "or"
     before = dict(b.env) if b.env is not None else None
     operands = []
+    region = b.region
     for position, part in enumerate(node.values):
         last = position == len(node.values) - 1
-        operands.append(lower(b, part) if last else lower_test(b, part, word))
+        operands.append(lower(b, part) if last and not tested else lower_test(b, part, tested if last else word))
         if not last:
             refine(b, part, word == "and")
+            guard = guard_of(part, b.file.switches)
+            kind = guard.then if word == "and" else guard.other
+            if kind is not None:
+                b.open_region(kind, part.lineno, guard.text)
+    b.region = region
     after, b.env = b.env, before
     if before is not None and after is not None:
         before.update({name: after[name] for name in after if name not in before})
@@ -122,12 +133,7 @@ def _bool(b: FunctionBuilder, node: ast.BoolOp) -> int:
 def lower_test(b: FunctionBuilder, node: ast.expr, word: str) -> int:
     """An expression whose truth is asked for: the leaves of `and`, `or` and `not` are the places that are tested."""
     if isinstance(node, ast.BoolOp):
-        result = _bool(b, node)
-        if (last := node.values[-1]) and not settled(last):
-            operands = b.nodes[result][3]
-            assert isinstance(operands, tuple)
-            _tested(b, last, operands[-1], word)
-        return result
+        return _operands(b, node, word)
     result = lower(b, node)
     if not settled(node):
         _tested(b, node, result, word)

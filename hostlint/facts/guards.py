@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from hostlint.facts.chains import chain
@@ -15,6 +15,9 @@ DEBUG_WORDS = re.compile(
     re.IGNORECASE,
 )
 ONCE_WORDS = re.compile(r"warm_?up|first_(step|iter|batch|call|run|time|forward|pass)|is_first|initiali[sz]ed|is_init$|is_last|last_(step|iter)|_built$|_ready$|needs_init", re.IGNORECASE)
+OBSERVERS = re.compile(r"prof|timer|timing|trac(e|ing)|debug|log|monitor|stat|meter|watch|probe|inspect|record", re.IGNORECASE)
+ENABLED = re.compile(r"^_?(is_)?(enabled?|active|on)$", re.IGNORECASE)
+OFF = frozenset({"0", "", "false", "False", "off", "no", None, False, 0})
 EVERY_WORDS = re.compile(r"should_(log|save|eval|print|record|sync_log)|log_(interval|every|steps|freq)|logging_steps|is_log|report_every|time_to_log|do_log", re.IGNORECASE)
 EVALUATION_WORDS = re.compile(r"^(is_|do_|in_|run_)?(eval|evaluate|evaluation|validation|validate|val|is_val|testing)(_mode|_only|_step)?$", re.IGNORECASE)
 EXPORT_WORDS = frozenset({"is_in_onnx_export", "is_tracing", "is_scripting", "is_exporting", "is_torchdynamo_exporting", "is_dynamo_exporting"})
@@ -32,17 +35,28 @@ class Guard(NamedTuple):
 NOTHING = Guard(None, None, "")
 
 
-def classify(node: ast.If, rest: Sequence[ast.stmt], parameters: frozenset[str]) -> Guard:
-    """The guard that the test is; `rest` follows the `if` in its block."""
+def classify(node: ast.If, rest: Sequence[ast.stmt], parameters: frozenset[str], switches: Collection[str], where: str) -> Guard:
+    """The guard that the test is; `rest` follows the `if` in its block, `where` is the function's qualified name."""
     test, negated = _unwrap(node.test)
     sense = _memo(test, negated, node, rest)
     if sense:
         return _guard(RegionKind.MEMO, sense, "only while the cache is empty")
-    for kind, sense, text in _kinds(test, parameters):
+    if OBSERVERS.search(where) and isinstance(test, (ast.Name, ast.Attribute)) and ENABLED.match(chain(test).rsplit(".", 1)[-1]):
+        return _guard(RegionKind.DEBUG, -1 if negated else 1, "behind a switch")
+    for kind, sense, text in _kinds(test, parameters, switches):
         if sense:
             return _guard(kind, -sense if negated else sense, text)
     if node.body and isinstance(node.body[-1], ast.Raise):
         return Guard(RegionKind.RAISE, None, "before a raise")
+    return NOTHING
+
+
+def guard_of(test: ast.expr, switches: Collection[str] = ()) -> Guard:
+    """The guard that an operand of `and` or `or` is for the operands after it: caches, and what was left out, are no such guards."""
+    test, negated = _unwrap(test)
+    for kind, sense, text in _kinds(test, frozenset(), switches):
+        if sense:
+            return _guard(kind, -sense if negated else sense, text)
     return NOTHING
 
 
@@ -57,11 +71,12 @@ def _unwrap(test: ast.expr) -> tuple[ast.expr, bool]:
     return test, negated
 
 
-def _kinds(test: ast.expr, parameters: frozenset[str]) -> Iterator[tuple[RegionKind, int, str]]:
+def _kinds(test: ast.expr, parameters: frozenset[str], switches: Collection[str]) -> Iterator[tuple[RegionKind, int, str]]:
     """The guards that a test may be, with 1 where its true branch is the guarded one, -1 where the false one is, 0 for neither."""
     words = list(identifiers(test))
     yield RegionKind.EXPORT, int(any(word in EXPORT_WORDS for word in words)), "while exporting"
-    yield RegionKind.DEBUG, int(_is_switch(test)), "behind a debug switch"
+    switched = _is_switch(test) or (isinstance(test, ast.Name) and test.id in switches)
+    yield RegionKind.DEBUG, int(switched), "behind a debug switch"
     period = _every_n(test) or int(any(EVERY_WORDS.search(word) for word in words))
     yield RegionKind.EVERY_N, period, "every n-th step"
     yield RegionKind.ONCE, _once(test, words), "in one iteration only"
@@ -70,6 +85,15 @@ def _kinds(test: ast.expr, parameters: frozenset[str]) -> Iterator[tuple[RegionK
     name = _none_test(test)
     left_out = (1 if _is_none(test) else -1) if name is not None and name in parameters else 0
     yield RegionKind.FALLBACK, left_out, f"only where {name} is left out"
+
+
+def reads_off_switch(value: ast.expr) -> bool:
+    """Whether an expression reads an environment variable that is off unless somebody sets it."""
+    for part in ast.walk(value):
+        if isinstance(part, ast.Call) and chain(part.func).endswith(("environ.get", "getenv")):
+            default = part.args[1] if len(part.args) > 1 else None
+            return default is None or (isinstance(default, ast.Constant) and default.value in OFF)
+    return False
 
 
 def identifiers(test: ast.expr) -> Iterator[str]:
@@ -119,11 +143,20 @@ def _once(test: ast.expr, words: Sequence[str]) -> int:
         left, right = test.left, test.comparators[0]
         if isinstance(left, (ast.Name, ast.Attribute)) and COUNTER_WORDS.search(chain(left).rsplit(".", 1)[-1]) and _is_edge(right):
             return 1 if isinstance(test.ops[0], ast.Eq) else -1
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.Lt, ast.LtE)) and _is_few(test):
+        return 1
     if isinstance(test, (ast.Name, ast.Attribute)) and any(ONCE_WORDS.search(word) for word in words):
         return -1 if re.search(r"initiali[sz]ed|is_init$|_built$|_ready$", words[0] if isinstance(test, ast.Name) else test.attr) else 1
     if isinstance(test, ast.Compare) and any(re.search(r"warm_?up", word, re.IGNORECASE) for word in words):
         return 1 if isinstance(test.ops[0], (ast.Lt, ast.LtE)) else -1
     return 0
+
+
+def _is_few(test: ast.Compare) -> bool:
+    """A step counter below a small number."""
+    left, right = test.left, test.comparators[0]
+    counts = isinstance(left, (ast.Name, ast.Attribute)) and re.search(r"step|iter", chain(left).rsplit(".", 1)[-1], re.IGNORECASE)
+    return bool(counts) and isinstance(right, ast.Constant) and isinstance(right.value, int) and right.value < SMALL_MODULUS
 
 
 def _is_edge(node: ast.expr) -> bool:

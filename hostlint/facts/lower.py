@@ -58,11 +58,10 @@ def _comments(text: str) -> tuple[dict[int, tuple[tuple[str, int], ...]], dict[i
 @functools.cache
 def interesting_names() -> frozenset[str]:
     """The last parts of the names of every call that the table of torch says may wait."""
-    from hostlint.torch_ops.table import index
+    from hostlint.torch_ops import waiting_names
 
-    table = index()
-    waiting = (name for ops in (table.functions, table.methods) for name, entry in ops.items() if {"waits", "sizes", "scalars"} & entry.keys())
-    return frozenset(name.rpartition(".")[2] for name in waiting)
+    # record: an event's wait is judged by where it was recorded; synchronize and format: judged on receivers of unknown class too
+    return waiting_names() | {"record", "synchronize", "format"}
 
 
 def _graph(b: FunctionBuilder) -> FunctionGraph:

@@ -12,7 +12,7 @@ from hostlint.facts.dispatch import lower
 from hostlint.facts.expressions import OPERATORS, lower_test
 from hostlint.facts.functions import declare_class, declare_function
 from hostlint.facts.graph import Op, Refinement
-from hostlint.facts.guards import NOTHING, Guard, classify
+from hostlint.facts.guards import NOTHING, Guard, classify, reads_off_switch
 from hostlint.facts.imports import import_names
 from hostlint.facts.refinements import refine
 from hostlint.facts.schema import RegionKind
@@ -50,6 +50,8 @@ def _assign(b: FunctionBuilder, node: ast.Assign) -> None:
     value = lower(b, node.value)
     for target in node.targets:
         _bind(b, target, value, node.value)
+        if b.index == 0 and isinstance(target, ast.Name) and reads_off_switch(node.value):
+            b.file.switches.add(target.id)
 
 
 def _bind(b: FunctionBuilder, target: ast.expr, value: int, source: ast.expr | None, annotation: str = "") -> None:
@@ -137,7 +139,7 @@ def _delete(b: FunctionBuilder, node: ast.Delete) -> None:
 def _if(b: FunctionBuilder, node: ast.If, rest: Sequence[ast.stmt]) -> None:
     lower_test(b, node.test, "if")
     parameters = frozenset(param.name for param in b.params)
-    guard = classify(node, rest, parameters) if b.env is not None else NOTHING
+    guard = classify(node, rest, parameters, b.file.switches, b.qualname) if b.env is not None else NOTHING
     before = dict(b.env) if b.env is not None else None
     refine(b, node.test, True)
     _arm(b, node.body, guard.then, guard.text)

@@ -19,7 +19,7 @@ from hostlint.values.detail import (
 )  # fmt: skip
 from hostlint.values.evaluator import Frame, Given
 from hostlint.values.lattice import NUMPY, PYTHON, TENSOR, UNKNOWN, combine, element
-from hostlint.values.results import Argument, bind, result
+from hostlint.values.results import Argument, Bound, bind, has_large_shape, result
 from hostlint.values.value import Place, Value
 
 SMALL = 600  # nodes: longer functions are not run again for one call
@@ -82,13 +82,18 @@ def _library(dotted: str, arguments: Sequence[Argument], keywords: Sequence[tupl
     if op is not None:
         return result(op, bind(op, arguments, keywords, starred), line)
     if dotted.startswith(("numpy.", "scipy.")):
-        return NUMPY
+        return _array(dotted, arguments)
     last = dotted.rpartition(".")[2]
     if last[:1].isupper():
         return Value(Place.PYTHON, detail=ExternalInstance((dotted,))) if dotted.startswith("torch.") else UNKNOWN
     if dotted.startswith("torch.nn.functional."):
         return replace(combine([a.value for a in arguments]), rank0=None, boolean=None, integer=None)
     return UNKNOWN
+
+
+def _array(dotted: str, arguments: Sequence[Argument]) -> Value:
+    made = dotted.rpartition(".")[2] in {"zeros", "ones", "empty", "full"} and bool(arguments)
+    return replace(NUMPY, large=made and has_large_shape(arguments[0].value))
 
 
 def _method(
@@ -139,10 +144,14 @@ def _external_method(
     for klass in detail.classes:
         op = table_method(f"{klass.rpartition('.')[2]}.{name}")
         if op is not None:
-            return result(op, bind(op, [Argument(receiver), *arguments], keywords, starred), line)
+            bound = bind(op, [Argument(receiver), *arguments], keywords, starred)
+            made_with = {f"made with {given}": (Argument(value),) for given, value in detail.given}
+            return result(op, Bound({**made_with, **bound.by_name}, starred), line)
+    if name in {"compute", "forward"} and any(klass.endswith("Metric") for klass in detail.classes):
+        return conventional("a metric's result lives on the device by convention")
+    if name in MODULE_MOVERS:
+        return receiver
     if detail.classes[0].startswith("torch.nn."):
-        if name in MODULE_MOVERS:
-            return receiver
         if name in PARAMETERS:
             return Value(Place.PYTHON, detail=ListOf(_parameter_value()))
         if name == "forward":

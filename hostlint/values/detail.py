@@ -67,9 +67,10 @@ class External(Detail):
 
 @dataclass(frozen=True, slots=True)
 class ExternalInstance(Detail):
-    """An object of a class outside the project; nearest class first."""
+    """An object of a class outside the project, nearest class first, with the arguments that its constructor was given by name."""
 
     classes: tuple[str, ...]
+    given: tuple[tuple[str, Value], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

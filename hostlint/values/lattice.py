@@ -14,6 +14,7 @@ NUMBER = Value(Place.PYTHON, rank0=True)
 INTEGER = Value(Place.PYTHON, rank0=True, integer=True)
 TRUTH = Value(Place.PYTHON, rank0=True, boolean=True)
 NONE = Value(Place.PYTHON, detail=Literal("NoneType"))
+SHAPE = Value(Place.PYTHON, detail=ListOf(INTEGER))
 NUMPY = Value(Place.NUMPY)
 TENSOR = Value(Place.TENSOR)
 
@@ -144,7 +145,9 @@ def _combined(best: Value, place: Place, tensors: Sequence[Value], values: Seque
     vector = any(value.vector for value in tensors) and all(value.vector or value.rank0 for value in tensors) and not unknown
     boolean = _common({value.boolean for value in tensors}) if not unknown else None
     integer = _common({value.integer for value in tensors}) if not unknown else None
-    return Value(place, best.why, confidence, rank0, vector, boolean, integer)
+    fresh = place is Place.HOST and all(value.fresh for value in tensors)
+    large = place is Place.HOST and any(value.large for value in tensors)
+    return Value(place, best.why, confidence, rank0, vector, boolean, integer, fresh=fresh, large=large)
 
 
 def _common(flags: set[bool | None]) -> bool | None:

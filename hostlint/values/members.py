@@ -7,11 +7,12 @@ from hostlint.facts.schema import FunctionFlag
 from hostlint.index import ClassId
 from hostlint.model import Confidence
 
+from hostlint.torch_ops import method as table_method
 from hostlint.values import annotated
 from hostlint.values.conventions import DEVICE_ATTRIBUTES, conventional
 from hostlint.values.detail import Class, Device, Dtype, External, ExternalInstance, Function, Instance, Method, Module, Super
 from hostlint.values.evaluator import Frame
-from hostlint.values.lattice import PYTHON, UNKNOWN, join_all
+from hostlint.values.lattice import PYTHON, SHAPE, UNKNOWN, join_all
 from hostlint.values.value import Place, Value
 
 TENSOR_METADATA = frozenset({"shape", "ndim", "is_cuda", "requires_grad", "is_leaf", "layout", "names", "is_sparse", "itemsize", "nbytes", "grad_fn", "is_meta", "is_cpu", "is_quantized", "is_nested", "_version"})
@@ -44,9 +45,11 @@ def _of_tensor(base: Value, name: str) -> Value:
     if name == "dtype":
         return Value(Place.PYTHON, detail=Dtype("?"))
     if name in TENSOR_METADATA:
-        return PYTHON
+        return SHAPE if name == "shape" else PYTHON
     if name in TENSOR_PARTS:
         return replace(base, fresh=False, detail=None)
+    if base.is_device and table_method(name) is None:  # a model's output object: its parts live where it does
+        return replace(base, rank0=None, vector=False, boolean=None, integer=None, confidence=min(base.confidence, Confidence.LIKELY), detail=None)
     return Value(Place.PYTHON, detail=Method(base, name))
 
 
@@ -85,7 +88,10 @@ def _of_instance(frame: Frame, base: Value, cid: ClassId, name: str, *, is_super
             return _property(frame, base, method)
         return Value(Place.PYTHON, detail=Function(method, annotated.instance(cid) if is_super else base))
     key = (cid, name, frame.fuel)
-    return evaluator.remember(key, lambda: _stored(frame, cid, name))
+    kept = evaluator.remember(key, lambda: _stored(frame, cid, name))
+    if kept == UNKNOWN and index.is_nn_module(cid) and not index.attribute_stores(cid, name):
+        return Value(Place.PYTHON, detail=Method(base, name))  # what nn.Module brings along: cuda(), parameters() …
+    return kept
 
 
 def _property(frame: Frame, base: Value, method: tuple[int, int]) -> Value:
@@ -158,7 +164,7 @@ def _of_unknown(frame: Frame, base: Value, name: str) -> Value:
     if name in {"dtype", "weight_dtype", "compute_dtype"}:
         return Value(Place.PYTHON, detail=Dtype("?"))
     if name in TENSOR_METADATA:
-        return PYTHON
+        return SHAPE if name == "shape" else PYTHON
     found = _by_name(frame, name, UNKNOWN)
     if found.place is not Place.UNKNOWN:
         return found

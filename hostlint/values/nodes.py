@@ -144,8 +144,19 @@ def _binop(frame: Frame, node: Any) -> Value:
     if result.is_tensor:
         return _typed(result, node[2], left, right)
     if result.place is Place.PYTHON and left.rank0 and right.rank0:
-        return Value(Place.PYTHON, rank0=True, integer=(left.integer and right.integer and node[2] != "/") or None)
+        return _number(node[2], left, right)
     return result
+
+
+def _number(operator: str, left: Value, right: Value) -> Value:
+    """Arithmetic of Python numbers; products and shifts of literals are worked out, for they are sizes of tensors."""
+    integer = (left.integer and right.integer and operator != "/") or None
+    a, b = (value.detail.value if isinstance(value.detail, Literal) else None for value in (left, right))
+    if isinstance(a, int) and isinstance(b, int) and operator in {"*", "<<", "**"} and 0 <= b <= 1 << 20 and 0 <= a <= 1 << 40:
+        small = operator == "*" or b <= 64
+        result = (a * b if operator == "*" else a << b if operator == "<<" else a**b) if small else None
+        return Value(Place.PYTHON, rank0=True, integer=True, detail=Literal("int", result))
+    return Value(Place.PYTHON, rank0=True, integer=integer)
 
 
 def _typed(result: Value, operator: str, left: Value, right: Value) -> Value:
@@ -234,7 +245,7 @@ def _unpack(frame: Frame, node: Any) -> Value:
         each = one_of(value)
         return each if position >= 0 else list_of(each)
     if value.place is Place.PYTHON and value.detail is None:
-        return PYTHON  # `b, n, c = x.shape`
+        return PYTHON
     return UNKNOWN
 
 

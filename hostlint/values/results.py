@@ -1,6 +1,7 @@
 """What a call in the table of torch returns: its place, rank and type, from the entry and the arguments."""
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from hostlint.values.value import Place, Value
 
 VECTOR_MAKERS = frozenset({"arange", "linspace", "logspace", "randperm", "flatten", "ravel", "hann_window", "range"})
 VECTOR_KEEPERS = frozenset({"clone", "to", "cpu", "cuda", "detach", "contiguous", "cumsum", "cumprod", "flip", "sort", "roll", "pin_memory", "type", "type_as", "clamp", "requires_grad_", "data", "tile", "repeat_interleave", "unique", "float", "double", "half", "long", "int", "bool", "bfloat16", "short"})  # fmt: skip
+LARGE = 1 << 16  # elements; pageable copies of 64 KiB and less are staged by the driver without a wait
 SHAPES = re.compile(r"shape|size|dims$|^s$", re.IGNORECASE)  # names of tuples of sizes
 
 
@@ -65,14 +67,21 @@ def result(op: Op, bound: Bound, line: int) -> Value:
     if returns is Returns.PYTHON:
         return Value(Place.PYTHON, rank0=op.rank0, boolean=op.boolean, integer=op.integer)
     if returns is Returns.UNKNOWN:
-        return Value(Place.PYTHON, detail=ExternalInstance(op.makes)) if op.makes else UNKNOWN
+        return Value(Place.PYTHON, detail=ExternalInstance(op.makes, _given(bound))) if op.makes else UNKNOWN
     made = _PLACED[returns](op, bound, line)
     if returns is Returns.SEQUENCE or _is_sequence(op, bound):
         return _sequence(op, made)
     return made
 
 
+def _given(bound: Bound) -> tuple[tuple[str, Value], ...]:
+    """A constructor's arguments, flat, for what its methods do with them."""
+    return tuple((name, replace(given[0].value, fresh=False)) for name, given in bound.by_name.items() if len(given) == 1)
+
+
 def _is_sequence(op: Op, bound: Bound) -> bool:
+    if op.sequence_without:
+        return not any(bound.given(name) for name in op.sequence_without)
     return any(
         bound.given(name) and not (isinstance(d := bound.by_name[name][0].value.detail, Literal) and d.value is False) and not bound.by_name[name][0].value.is_tensor
         for name in op.sequence_with
@@ -126,7 +135,7 @@ def _flagged(op: Op, bound: Bound, base: Value) -> Value:
     dtype = bound.get("dtype")
     if dtype is not None and not is_none(dtype.value):
         boolean, integer = dtype_flags(dtype.value)
-    return replace(base, rank0=False if vector else rank0, vector=vector, boolean=boolean, integer=integer, fresh=False, large=False, detail=None)
+    return replace(base, rank0=False if vector else rank0, vector=vector, boolean=boolean, integer=integer, fresh=base.fresh and base.place is Place.HOST, detail=None)
 
 
 def _flattens(name: str, bound: Bound) -> bool:
@@ -187,11 +196,22 @@ def _factory_base(name: str, bound: Bound) -> Value:
     if len(sizes) == 1:
         detail = sizes[0].value.detail
         if isinstance(detail, Items):
-            return Value(Place.TENSOR, rank0=not detail.items, vector=len(detail.items) == 1)
+            return Value(Place.TENSOR, rank0=not detail.items, vector=len(detail.items) == 1, large=_is_large(detail.items))
         if sizes[0].value.rank0 or (sizes[0].value.place is Place.UNKNOWN and sizes[0].name and not SHAPES.search(sizes[0].name)):
-            return Value(Place.TENSOR, rank0=False, vector=True)
+            return Value(Place.TENSOR, rank0=False, vector=True, large=_is_large([sizes[0].value]))
+    if len(sizes) > 1:
+        return Value(Place.TENSOR, rank0=False, large=_is_large([size.value for size in sizes]))
     integers = name in {"arange", "randint", "randperm"} and all(value.integer for value in bound.values() if value.rank0)
     return Value(Place.TENSOR, vector=name in VECTOR_MAKERS, integer=integers or None)
+
+
+def _is_large(sizes: Sequence[Value]) -> bool:
+    numbers = [size.detail.value for size in sizes if isinstance(size.detail, Literal) and isinstance(size.detail.value, int)]
+    return len(numbers) == len(sizes) and math.prod(numbers) >= LARGE
+
+
+def has_large_shape(shape: Value) -> bool:
+    return _is_large(shape.detail.items if isinstance(shape.detail, Items) else [shape])
 
 
 def _from_data(value: Value) -> Value:
@@ -259,11 +279,13 @@ def _host(op: Op, bound: Bound, line: int) -> Value:
     receiver = bound.get("self")
     base = receiver.value if receiver is not None else UNKNOWN
     is_numpy = receiver is None
+    source = bound.get("ndarray") or bound.get("buffer")
     if op.name == "pin_memory":
         return replace(base, pinned=True, fresh=False)
     confidence = Confidence.LIKELY if base.place is Place.UNKNOWN and not is_numpy else Confidence.CERTAIN
     flagged = _flagged(op, bound, base if base.is_tensor else replace(UNKNOWN, place=Place.HOST))
-    return replace(flagged, place=Place.HOST, why=f"`{op.name}` at line {line} gives a host tensor", confidence=confidence, fresh=is_numpy, pinned=False)
+    return replace(flagged, place=Place.HOST, why=f"`{op.name}` at line {line} gives a host tensor", confidence=confidence, fresh=is_numpy, pinned=False,
+                   large=base.large or (source is not None and source.value.large))  # fmt: skip
 
 
 def _device(op: Op, bound: Bound, line: int) -> Value:

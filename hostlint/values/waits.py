@@ -1,6 +1,7 @@
 """From sites to waits: asks the table of torch whether a place makes the host wait, given the values that meet there."""
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -34,10 +35,13 @@ class Meeting:
     confidence: Confidence
     measured: str
     detail: str = ""
+    at_use: bool = False  # a constructor whose object waits each time it is used
 
 
 DATA_CONSTRUCTORS = frozenset({"torch.tensor", "new_tensor"})
 LEGACY = frozenset({"FloatTensor", "ByteTensor", "LongTensor", "IntTensor", "HalfTensor", "DoubleTensor", "BoolTensor", "BFloat16Tensor", "ShortTensor"})
+NUMBERS = re.compile(r"%[-+ #0-9.]*[diouxXeEfFgG]")
+TEXTS = re.compile(r"%[-0-9.]*[sra]")
 EMITTED_LOGGERS = LAZY_LOGGERS - {"debug"}
 
 
@@ -55,14 +59,15 @@ def facts_of(value: Value, *, element: bool = False) -> ArgumentFacts:
     literal = conditions.NOT_LITERAL
     if isinstance(detail, Literal):
         literal = "None" if detail.type_name == "NoneType" else str(detail.value) if detail.type_name == "bool" else literal
+    boolean = value.boolean or (any(item.boolean for item in _held(value)) or None)
     sequence = isinstance(detail, ListOf) or (isinstance(detail, Items) and detail.kind != "set")
     return ArgumentFacts(
         place=value.place,
         rank0=value.rank0,
-        boolean=value.boolean,
+        boolean=boolean,
         integer=value.integer,
         sequence=sequence,
-        holds_device=sequence and any(item.is_device for item in _held(value)),
+        holds_device=any(item.is_device for item in _held(value)),
         pinned=value.pinned,
         large=value.large,
         fresh=value.fresh,
@@ -76,6 +81,8 @@ def _held(value: Value) -> Sequence[Value]:
         return [inner for item in value.detail.items for inner in (_held(item) or [item])]
     if isinstance(value.detail, ListOf):
         return _held(value.detail.element) or [value.detail.element]
+    if isinstance(value.detail, ExternalInstance):
+        return [given for _, given in value.detail.given]
     return ()
 
 
@@ -88,7 +95,12 @@ def _judge(op: TableOp, bound: Bound, site: Site, call: str, target: Target | No
         return None
     confidence, why = _evidence(wait, bound, target)
     gpu = f"measured on an H200 with torch {wait.torch}: `{wait.evidence}`" if wait.measured else f"not measured: {wait.evidence}"
-    return Meeting(wait.kind, site, call, why, confidence, gpu, " ".join(wait.when))
+    at_use = bool(op.makes) and wait.kind in {FactKind.HIDDEN_WAIT, FactKind.VALIDATED_DISTRIBUTION} and not _reads_device(wait)
+    return Meeting(wait.kind, site, call, why, confidence, gpu, " ".join(wait.when), at_use)
+
+
+def _reads_device(wait: Wait) -> bool:
+    return any(atom.startswith("device") for atom in wait.when)
 
 
 def _evidence(wait: Wait, bound: Bound, target: Target | None) -> tuple[Confidence, str]:
@@ -135,7 +147,30 @@ def _at_call(frame: Frame, site: Site) -> Meeting | None:
     if receiver is not None:
         arguments.insert(0, Argument(receiver))
     bound = _guessed(op, bind(op, arguments, keywords, starred))
+    if receiver is not None and isinstance(receiver.detail, ExternalInstance):
+        made_with = {name: (Argument(value),) for name, value in receiver.detail.given}
+        bound = Bound({**made_with, **bound.by_name}, starred)
+    if op.name == "Event.synchronize" and not _just_recorded(frame, site):
+        return None
     return _judge(op, bound, site, name, _target(op, bound))
+
+
+def _just_recorded(frame: Frame, site: Site) -> bool:
+    """Whether the event was recorded earlier in the same run of the loop's body: else the wait is for a step that is long done."""
+    around = _regions(frame, site.region)
+    return any(
+        other.detail.endswith(".record") and other.subject == site.subject and other.line <= site.line and other.region in around
+        for other in frame.graph.sites
+        if other.kind == SiteKind.CALL
+    )
+
+
+def _regions(frame: Frame, region: int) -> set[int]:
+    around = {region}
+    while region:
+        region = frame.outline.regions[region].parent
+        around.add(region)
+    return around
 
 
 def _entry(callee: Value, text: str) -> tuple[TableOp | None, Value | None, str]:
@@ -151,6 +186,8 @@ def _entry(callee: Value, text: str) -> tuple[TableOp | None, Value | None, str]
             return next((op for name in names if (op := table_method(name)) is not None), None), receiver, f"{detail.name}()"
         if receiver.is_tensor:
             return table_method(detail.name), receiver, f"{detail.name}()"
+        if detail.name == "format" and isinstance(receiver.detail, Literal):
+            return table_function("builtins.print"), None, "format()"
     if isinstance(detail, (Method, type(None))) and callee.place is Place.UNKNOWN:
         if last == "synchronize":
             return table_function("torch.cuda.synchronize"), None, "synchronize()"
@@ -224,7 +261,10 @@ def _at_format(frame: Frame, site: Site) -> Meeting | None:
 
 def _at_percent(frame: Frame, site: Site) -> Meeting | None:
     node: Any = frame.graph.nodes[site.node]
-    return _operator("op.percent", site, "%", self=frame.value(node[3]), value=frame.value(node[4]))
+    text = frame.value(node[3]).detail
+    number = isinstance(text, Literal) and isinstance(text.value, str) and NUMBERS.search(text.value) and not TEXTS.search(text.value)
+    name = "op.percent_number" if number else "op.percent"
+    return _operator(name, site, "%", self=frame.value(node[3]), value=frame.value(node[4]))
 
 
 def _at_load(frame: Frame, site: Site) -> Meeting | None:
