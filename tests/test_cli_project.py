@@ -113,7 +113,7 @@ def test_the_cache_keeps_a_scan_and_changes_nothing(hostlint: Run, scan: Scan, f
 
 def test_a_change_of_equal_size_and_time_is_seen(scan: Scan, folder: Path) -> None:
     file = folder / "pkg" / "metrics.py"
-    file.write_text(METRICS.replace("value.item()", "value.iten()"))
+    file.write_text(METRICS.replace("value.item()", "abs(1234567)"))
     before = file.stat()
     assert scan() == []
     file.write_text(METRICS)
