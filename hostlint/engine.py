@@ -5,14 +5,17 @@ import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hostlint.cache import Cache, digest
 from hostlint.comments import Comments
 from hostlint.comments import parse as parse_comments
 from hostlint.facts.store import FactStore, load, stamp
-from hostlint.model import Confidence, FileError, Finding, HeatLevel
+from hostlint.model import FileError, Finding, HeatLevel
 from hostlint.pool import chunks, spread
-from hostlint.project import SourceFile
+
+if TYPE_CHECKING:
+    from hostlint.project import SourceFile
 
 JUDGE_CHUNK = 60_000  # bytes of value graphs
 
@@ -118,11 +121,3 @@ def _text(source: SourceFile) -> str:
         return decode(source.file.read_bytes())
     except (OSError, SyntaxError, UnicodeDecodeError):
         return ""
-
-
-def scan_text(text: str, path: str = "example.py") -> tuple[list[Finding], list[FileError]]:
-    """The findings of one piece of source on a step's path that are at least likely: what examples and tests look at."""
-    source = SourceFile(path, Path(path), True, Path(path).stem, text)
-    raw = raw_scan(ScanRequest(Path(), (source,)))
-    shown = [f for f in raw.findings if f.heat.level >= HeatLevel.CALL and f.confidence >= Confidence.LIKELY]
-    return shown, list(raw.errors)

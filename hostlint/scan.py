@@ -16,6 +16,7 @@ from hostlint.errors import FAILURE, FINDINGS
 from hostlint.fingerprint import Fingerprints
 from hostlint.model import FileError, Finding, ScanResult, Severity, Summary
 from hostlint.project import SourceFile, module_name, shown
+from hostlint.settings import MIN_CONFIDENCE, MIN_HEAT, counts
 from hostlint.sources import Sources, decode
 
 if TYPE_CHECKING:
@@ -113,10 +114,20 @@ def _sift(raw: RawScan, settings: Settings, given: Collection[str], only_files: 
     def wanted(finding: Finding) -> bool:
         return settings.wants(finding) and (finding.path in given or (only_files and _reached_from(finding, given)))
 
-    rules = suppress.Catalogue(registry.expand, _describe)
-    outcome = suppress.apply(raw.findings, raw.comments, settings.enabled, date.today(), rules)
+    outcome = _suppressed(raw, settings.enabled)
     kept = sorted(filter(wanted, outcome.kept), key=lambda finding: finding.sort_key)
     return tuple(kept), sum(map(wanted, outcome.suppressed))
+
+
+def scan_text(text: str, path: str = "example.py") -> tuple[list[Finding], list[FileError]]:
+    """One piece of source as a project of its own, every rule on: what examples and tests look at."""
+    raw = raw_scan(ScanRequest(Path(), (SourceFile(path, Path(path), True, Path(path).stem, text),)))
+    kept = _suppressed(raw, registry.expand(registry.EVERYTHING)).kept
+    return sorted((f for f in kept if counts(f, MIN_HEAT, MIN_CONFIDENCE)), key=lambda f: f.sort_key), list(raw.errors)
+
+
+def _suppressed(raw: RawScan, enabled: frozenset[str]) -> suppress.Outcome:
+    return suppress.apply(raw.findings, raw.comments, enabled, date.today(), suppress.Catalogue(registry.expand, _describe))
 
 
 def _reached_from(finding: Finding, given: Collection[str]) -> bool:

@@ -20,6 +20,7 @@ from hostlint.suppress import OWN_FAMILY
 
 T = TypeVar("T")
 PatternRules = tuple[tuple[str, tuple[str, ...]], ...]
+MIN_HEAT, MIN_CONFIDENCE = HeatLevel.CALL, Confidence.LIKELY
 _NO_GLOB = frozenset("*?[]!/\\")
 
 
@@ -64,12 +65,14 @@ class Settings:
 
     def wants(self, finding: Finding) -> bool:
         """Whether a finding is to be shown, as far as rule, file, heat and confidence decide."""
-        if finding.code not in self.enabled:
-            return False
-        # What is said about a suppression has no heat of its own.
-        if not finding.code.startswith(OWN_FAMILY) and (finding.heat.level < self.min_heat or finding.confidence < self.min_confidence):
+        if finding.code not in self.enabled or not counts(finding, self.min_heat, self.min_confidence):
             return False
         return not any(ignores.cover(finding.code, self.working / finding.path) for ignores in self.file_ignores)
+
+
+def counts(finding: Finding, heat: HeatLevel, confidence: Confidence) -> bool:
+    """Whether it is hot and sure enough; what is said about a suppression has no heat of its own."""
+    return finding.code.startswith(OWN_FAMILY) or (finding.heat.level >= heat and finding.confidence >= confidence)
 
 
 def resolve(options: Options) -> Settings:
@@ -89,8 +92,8 @@ def resolve(options: Options) -> Settings:
             *file_ignores(options.per_file_ignores, options.working, registry.expand),
         ),
         left_out=_left_out(config, options, base),
-        min_heat=_first(options.min_heat, config.min_heat, HeatLevel.CALL),
-        min_confidence=_first(options.min_confidence, config.min_confidence, Confidence.LIKELY),
+        min_heat=_first(options.min_heat, config.min_heat, MIN_HEAT),
+        min_confidence=_first(options.min_confidence, config.min_confidence, MIN_CONFIDENCE),
         fail_on=_first(options.fail_on, config.fail_on, Severity.WARNING),
         baseline=options.baseline or config.baseline,
         hot=(*config.hot, *options.hot),

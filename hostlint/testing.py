@@ -50,7 +50,7 @@ def _corrected(example: Example) -> Iterator[str]:
 
 
 def _scan(text: str) -> tuple[list[Finding], list[str]]:
-    from hostlint.engine import scan_text  # not for those who only ask for an example's text
+    from hostlint.scan import scan_text  # not for those who only ask for an example's text
 
     findings, errors = scan_text(unmarked(text), EXAMPLE_PATH)
     return findings, [f"line {error.line}: {error.message}" for error in errors]

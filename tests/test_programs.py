@@ -35,7 +35,7 @@ def marks(text: str) -> dict[int, tuple[str, str]]:
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=[path.stem for path in PROGRAMS])
 def test_program(path: Path) -> None:
-    from hostlint.engine import scan_text
+    from hostlint.scan import scan_text
 
     text = path.read_text(encoding="utf-8")
     findings, errors = scan_text(text, path.name)
