@@ -1,8 +1,9 @@
 """The value graph of a function: one tuple a node, `(op, line, operands…)`, operands being indices of earlier nodes (of any node in a PHI)."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 Node = tuple[object, ...]
 
@@ -87,3 +88,27 @@ class FunctionGraph(NamedTuple):
     cells: tuple[tuple[str, int], ...]  # every local name -> PHI of all its bindings, for nested functions and the module's globals
     refinements: tuple[tuple[str, int], ...]  # parameter name -> Refinement, from comments on the header
     marks: tuple[tuple[int, int], ...]  # node -> Refinement that holds wherever the node is used
+
+
+_FIXED: dict[Op, tuple[int, ...]] = {
+    Op.ATTR: (2,), Op.INDEX: (2, 3), Op.BINOP: (3, 4), Op.UNARY: (3,), Op.COMPREHENSION: (3,), Op.ITER: (2,), Op.UNPACK: (2,),
+    Op.ENTER: (2,), Op.APPEND: (2, 3), Op.REFINE: (2,), Op.STORE: (2, 3, 4), Op.STAR: (2,),
+}  # fmt: skip
+_LISTED = {Op.COMPARE: 3, Op.BOOL: 3, Op.PHI: 2, Op.SEQUENCE: 3}
+_FIXED_TABLE = [_FIXED.get(op, ()) for op in Op]
+_LISTED_TABLE = [_LISTED.get(op, 0) for op in Op]
+
+
+def operands(node: Any) -> Sequence[int]:
+    """The nodes that a node's value is made of."""
+    op = node[0]
+    if op == Op.CALL:
+        return (node[2], *node[3], *(value for _, value in node[4]))
+    if listed := _LISTED_TABLE[op]:
+        parts: tuple[int, ...] = node[listed]
+        return parts
+    if op == Op.DICT:
+        return [value for _, value in node[2]]
+    if op == Op.SLICE:
+        return [part for part in node[2:5] if part >= 0]
+    return [node[position] for position in _FIXED_TABLE[op]]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from hostlint.facts.graph import FunctionGraph, Node, Op
+from hostlint.facts.graph import FunctionGraph, Op, operands
 from hostlint.facts.schema import FunctionOutline
 from hostlint.index import ClassId, FunctionId, ProjectIndex
 from hostlint.values.conventions import Conventions
@@ -43,7 +43,10 @@ class Surroundings(Protocol):
 
 @dataclass(slots=True)
 class Frame:
-    """One function run on the lattice; `given` are argument values where it was run for one call, else it stands for all calls."""
+    """One function on the lattice, worked out as far as it was asked for; `given` are the arguments of one call, else it stands for all.
+
+    `settled` holds the values that no lack of fuel has cut: they are shared by the frames of every fuel.
+    """
 
     evaluator: Evaluator
     fid: FunctionId
@@ -51,11 +54,27 @@ class Frame:
     graph: FunctionGraph
     fuel: int
     given: Given | None
-    names: dict[int, str]  # of the nodes, as far as they were asked for; shared by all runs of the function
-    values: list[Value] = field(default_factory=list)
+    names: dict[int, str]  # of the nodes, as far as they were asked for; shared by all frames of the function
+    settled: list[Value | None]
+    values: list[Value] = field(init=False)  # None where not worked out yet: see `value`
+    cut_nodes: set[int] = field(default_factory=set)
+    running: bool = False
+
+    def __post_init__(self) -> None:
+        self.values = list(self.settled)  # type: ignore[arg-type]  # read only after `value` filled what is needed
 
     def value(self, node: int) -> Value:
-        return self.values[node] if 0 <= node < len(self.values) else UNKNOWN
+        """The value of a node, worked out with all that it needs if it was not yet."""
+        if not 0 <= node < len(self.values):
+            return UNKNOWN
+        if self.values[node] is None:
+            if self.running:  # a value that depends on itself through another function
+                self.evaluator.cut()
+                return UNKNOWN
+            work_out(self, node)
+        if node in self.cut_nodes:
+            self.evaluator.cut()
+        return self.values[node]
 
     def node_name(self, node: int) -> str:
         """The name in the source that a node was read through: `device`, `self.device`, or ""."""
@@ -94,34 +113,28 @@ class Evaluator:
         self.surroundings = surroundings
         self.conventions = conventions
         self.graph_of = graph_of
-        self._complete: dict[tuple[FunctionId, Given | None], Frame] = {}
-        self._cut_frames: dict[tuple[FunctionId, Given | None, int], Frame] = {}
-        self._attributes: dict[tuple[object, ...], Value] = {}
+        self._frames: dict[tuple[FunctionId, Given | None, int], Frame] = {}
+        self._settled: dict[tuple[FunctionId, Given | None], list[Value | None]] = {}
+        self._attributes: dict[tuple[object, ...], tuple[Value, bool]] = {}
         self._registered: dict[ClassId, frozenset[str]] = {}
         self._names: dict[FunctionId, dict[int, str]] = {}
-        self._cut = False
+        self.was_cut = False
 
     def cut(self) -> None:
         """An answer was left open for lack of fuel."""
-        self._cut = True
+        self.was_cut = True
 
     def frame(self, fid: FunctionId, fuel: int = FUEL, given: Given | None = None) -> Frame:
-        complete = self._complete.get((fid, given))
-        if complete is not None:
-            return complete
-        known = self._cut_frames.get((fid, given, fuel))
-        if known is not None:
-            self._cut = True
-            return known
-        outer, self._cut = self._cut, False
-        made = Frame(self, fid, self.index.function(fid), self.graph_of(fid), fuel, given, self._names.setdefault(fid, {}))
-        _run(made)
-        if self._cut:
-            self._cut_frames[fid, given, fuel] = made
-        else:
-            self._complete[fid, given] = made
-        self._cut = self._cut or outer
-        return made
+        key = (fid, given, fuel)
+        known = self._frames.get(key)
+        if known is None:
+            graph = self.graph_of(fid)
+            settled = self._settled.get((fid, given))
+            if settled is None:
+                settled = self._settled[fid, given] = [None] * len(graph.nodes)
+            names = self._names.setdefault(fid, {})
+            known = self._frames[key] = Frame(self, fid, self.index.function(fid), graph, fuel, given, names, settled)
+        return known
 
     def returned(self, fid: FunctionId, fuel: int, given: Given | None = None) -> Value:
         frame = self.frame(fid, fuel, given)
@@ -142,28 +155,61 @@ class Evaluator:
         return known
 
     def remember(self, key: tuple[object, ...], compute: Callable[[], Value]) -> Value:
-        """An answer that several functions ask for; kept unless the lack of fuel cut it (the key holds the fuel)."""
+        """An answer that several functions ask for, with whether the lack of fuel cut it (the key holds the fuel)."""
         known = self._attributes.get(key)
         if known is None:
-            known = self._attributes[key] = compute()
-        return known
+            outer, self.was_cut = self.was_cut, False
+            value = compute()
+            known = self._attributes[key] = (value, self.was_cut)
+            self.was_cut = outer
+        self.was_cut = self.was_cut or known[1]
+        return known[0]
 
 
-def _run(frame: Frame) -> None:
-    """Evaluate the nodes in order; loops make PHI nodes that look ahead, so go round until nothing changes."""
+def work_out(frame: Frame, wanted: int) -> None:
+    """Evaluate a node and all that it needs, in the graph's order; loops make PHI nodes that look ahead, so go round until nothing changes."""
+    needed = _needed(frame, wanted)
+    nodes = frame.graph.nodes
+    ahead = [node for node in needed if nodes[node][0] == Op.PHI and any(part >= node for part in operands(nodes[node]))]
+    frame.running = True
+    try:
+        cut = _evaluate(frame, needed)
+        for _ in range(PASSES - 1 if ahead else 0):
+            before = [frame.values[node] for node in ahead]
+            cut = _evaluate(frame, needed)
+            if before == [frame.values[node] for node in ahead]:
+                break
+    finally:
+        frame.running = False
+    if ahead and cut:  # what goes round a loop is settled as a whole or not at all
+        frame.cut_nodes.update(needed)
+    for node in needed:
+        if node not in frame.cut_nodes:
+            frame.settled[node] = frame.values[node]
+
+
+def _evaluate(frame: Frame, needed: Sequence[int]) -> bool:
     from hostlint.values.nodes import evaluate
 
+    nodes, values, evaluator, cut_nodes = frame.graph.nodes, frame.values, frame.evaluator, frame.cut_nodes
+    outer, any_cut = evaluator.was_cut, False
+    for position in needed:
+        node = nodes[position]
+        evaluator.was_cut = False
+        values[position] = evaluate(frame, node, position)
+        if evaluator.was_cut or (cut_nodes and not cut_nodes.isdisjoint(operands(node))):
+            cut_nodes.add(position)
+            any_cut = True
+    evaluator.was_cut = outer
+    return any_cut
+
+
+def _needed(frame: Frame, wanted: int) -> list[int]:
     nodes, values = frame.graph.nodes, frame.values
-    for position, node in enumerate(nodes):
-        values.append(evaluate(frame, node, position))
-    ahead = [(position, node) for position, node in enumerate(nodes) if node[0] == Op.PHI and _looks_ahead(position, node)]
-    for _ in range(PASSES - 1):
-        if all(evaluate(frame, node, position) == values[position] for position, node in ahead):
-            return
-        for position, node in enumerate(nodes):
-            values[position] = evaluate(frame, node, position)
-
-
-def _looks_ahead(position: int, node: Node) -> bool:
-    operands = node[2]
-    return isinstance(operands, tuple) and any(part >= position for part in operands)
+    found, queue = {wanted}, [wanted]
+    while queue:
+        for part in operands(nodes[queue.pop()]):
+            if part not in found and values[part] is None:
+                found.add(part)
+                queue.append(part)
+    return sorted(found)

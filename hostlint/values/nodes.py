@@ -200,8 +200,7 @@ def _bool(frame: Frame, node: Any) -> Value:
 
 
 def _phi(frame: Frame, node: Any) -> Value:
-    known = len(frame.values)
-    return join_all(frame.values[part] for part in node[2] if part < known)
+    return join_all(value for part in node[2] if (value := frame.values[part]) is not None)
 
 
 def _sequence(frame: Frame, node: Any) -> Value:
