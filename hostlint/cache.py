@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import TypeVar
@@ -14,8 +15,9 @@ from typing import TypeVar
 T = TypeVar("T")
 FOLDER = ".hostlint_cache"
 _DATABASE = "facts.sqlite3"
-_LAYOUT = 1  # PRAGMA user_version; another number means another hostlint's tables
+_LAYOUT = 2  # PRAGMA user_version; another number means another hostlint's tables
 _DAY = 86_400
+_SECRET, _SEAL = 32, 16  # bytes
 _KEPT_DAYS = 30
 _KEPT_BYTES = 1 << 30
 # A file changed within this time of being hashed might change again without a new time stamp.
@@ -28,6 +30,28 @@ CREATE TABLE pruned (day INTEGER NOT NULL);
 _TAG = """Signature: 8a477f597d28d172789f06886806bc55
 # This folder holds what hostlint keeps between runs; it may be deleted at any time.
 """
+
+
+def secret() -> bytes:
+    """This user's key. Blobs are unpickled, and a cache folder can come with a project: only what this key has sealed is taken back."""
+    home = os.environ.get("XDG_CACHE_HOME")
+    file = (Path(home) if home else Path.home() / ".cache") / "hostlint" / "cache-key"
+    for _ in range(2):
+        with suppress(FileNotFoundError):
+            found = file.read_bytes()
+            if len(found) == _SECRET:
+                return found
+            file.unlink()
+        file.parent.mkdir(parents=True, exist_ok=True)
+        fresh = file.with_name(f"{file.name}.{os.getpid()}")
+        try:
+            fresh.touch(mode=0o600)
+            fresh.write_bytes(os.urandom(_SECRET))
+            with suppress(FileExistsError):  # another run was faster: its key counts
+                os.link(fresh, file)
+        finally:
+            fresh.unlink(missing_ok=True)
+    return file.read_bytes()
 
 
 def digest(data: bytes) -> bytes:
@@ -46,11 +70,11 @@ class Cache:
     _stale: list[bytes] = field(default_factory=list, init=False)  # used in this run, not yet marked so
 
     def get_many(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
-        """The blobs that are there."""
+        """The blobs that are there and that this user's hostlint has written."""
         return self._attempt(lambda database: self._get(database, keys), {})
 
     def put_many(self, blobs: Mapping[bytes, bytes]) -> None:
-        self._attempt(lambda database: _put(database, blobs), None)
+        self._attempt(lambda database: _put(database, {key: self._sealed(key, value) for key, value in blobs.items()}), None)
 
     def unchanged(self, files: Iterable[str]) -> dict[str, bytes]:
         """The digests of the files whose stat is still what `remember` saw; the others have to be read."""
@@ -90,7 +114,18 @@ class Cache:
         database.commit()
         today = _today()
         self._stale.extend(key for key, _, used in rows if used < today)
-        return {key: value for key, value, _ in rows}
+        return {key: value[_SEAL:] for key, value, _ in rows if value == self._sealed(key, value[_SEAL:])}
+
+    def _sealed(self, key: bytes, value: bytes) -> bytes:
+        return blake2b(key + value, key=self._secret, digest_size=_SEAL).digest() + value
+
+    @cached_property
+    def _secret(self) -> bytes:
+        try:
+            return secret()
+        except (OSError, RuntimeError) as error:  # RuntimeError: there is no home folder
+            self.warn(f"nothing of the cache can be used in another run: {error}")
+            return os.urandom(_SECRET)
 
     def _connect(self) -> sqlite3.Connection:
         self.folder.mkdir(parents=True, exist_ok=True)

@@ -38,7 +38,7 @@ def hostlint(tmp_path: Path) -> Run:
             capture_output=True,
             text=True,
             encoding="utf-8",
-            env={**clean, **environment},
+            env={**clean, "XDG_CACHE_HOME": str(tmp_path.parent / "home"), **environment},
             check=False,
         )
 

@@ -26,6 +26,12 @@ def warned() -> Warnings:
     return Warnings()
 
 
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
 @pytest.fixture
 def cache(tmp_path: Path, warned: Warnings) -> Iterator[Cache]:
     cache = Cache(tmp_path / ".hostlint_cache", warned, timeout=0.05)
@@ -42,6 +48,33 @@ def test_blobs_are_there_in_the_next_run(cache: Cache) -> None:
     blobs = {digest(str(number).encode()): bytes(number) for number in range(1200)}
     cache.put_many(blobs)
     assert again(cache).get_many([*blobs, digest(b"other")]) == blobs
+
+
+def test_a_cache_that_came_with_a_project_is_not_believed(cache: Cache, home: Path) -> None:
+    cache.put_many({b"key": b"value"})
+    assert (home / "hostlint" / "cache-key").stat().st_mode & 0o777 == 0o600
+    (home / "hostlint" / "cache-key").unlink()
+    cache = again(cache)
+    assert cache.get_many([b"key"]) == {}
+    cache.put_many({b"key": b"value"})
+    assert again(cache).get_many([b"key"]) == {b"key": b"value"}
+
+
+def test_a_blob_under_another_key_or_changed_is_not_believed(cache: Cache) -> None:
+    cache.put_many({b"key": b"value", b"other": b"else"})
+    cache.close()
+    with sqlite3.connect(cache.folder / "facts.sqlite3") as database:
+        database.execute("UPDATE blob SET value = (SELECT value FROM blob WHERE key = ?) WHERE key = ?", (b"other", b"key"))
+    database.close()
+    assert cache.get_many([b"key", b"other"]) == {b"other": b"else"}
+
+
+def test_without_a_place_for_the_key_a_run_still_has_its_cache(cache: Cache, home: Path, warned: Warnings) -> None:
+    home.write_text("no folder")
+    cache.put_many({b"key": b"value"})
+    assert cache.get_many([b"key"]) == {b"key": b"value"}
+    assert len(warned) == 1
+    assert again(cache).get_many([b"key"]) == {}
 
 
 def test_the_folder_keeps_itself_out_of_git_and_backups(cache: Cache) -> None:
@@ -152,7 +185,7 @@ def test_what_no_run_uses_is_forgotten(cache: Cache, monkeypatch: pytest.MonkeyP
 
 def test_too_much_is_cut_from_the_old_end(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
     day = module._today()
-    monkeypatch.setattr(module, "_KEPT_BYTES", 25)
+    monkeypatch.setattr(module, "_KEPT_BYTES", 2 * (10 + module._SEAL) + 1)
     for number in range(3):
         monkeypatch.setattr(module, "_today", lambda number=number: day + number)
         cache.put_many({bytes([number]): bytes(10)})
