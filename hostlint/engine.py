@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hostlint import registry
 from hostlint.cache import Cache, digest
 from hostlint.comments import Comments
 from hostlint.comments import parse as parse_comments
@@ -66,16 +67,12 @@ def _key(request: ScanRequest, store: FactStore) -> bytes:
     """What the findings depend on: every file's content and name, which are asked for, and the settings."""
     settings = (request.hot, request.cold, request.device_names, request.host_names, request.device_returns, request.upload_helpers)
     files = [(one.source.path, one.source.module, one.source.given, one.digest) for one in store.stored]
-    return digest(stamp() + _rules_stamp() + repr((settings, request.at_least, files)).encode())
+    return digest(stamp() + _rules_stamp() + repr((settings, request.at_least, request.whole_project, files)).encode())
 
 
 def _rules_stamp() -> bytes:
-    import importlib.util
-
-    spec = importlib.util.find_spec("hostlint.rules")
-    folders = list(spec.submodule_search_locations or ()) if spec is not None else []
-    files = sorted(file for folder in folders for file in Path(folder).glob("*.py"))
-    return digest(repr([(file.name, (status := file.stat()).st_size, status.st_mtime_ns) for file in files]).encode())
+    statuses = [(str(file), file.stat()) for file in registry.sources()]
+    return digest(repr([(file, status.st_size, status.st_mtime_ns) for file, status in statuses]).encode())
 
 
 def _judge_all(request: ScanRequest, store: FactStore) -> tuple[tuple[Finding, ...], tuple[int, ...], tuple[FileError, ...]]:

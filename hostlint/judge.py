@@ -6,14 +6,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from hostlint.facts.fact import Fact
-from hostlint.index import FunctionId, ProjectIndex
 from hostlint.model import FileError, Finding, Heat, HeatLevel, Span
+from hostlint.registry import all_for_kind
 from hostlint.severity import severity_of
-from hostlint.values.evaluator import Caller, Evaluator
 from hostlint.values.waits import Meeting, meetings
 
 if TYPE_CHECKING:
     import libcst as cst
+
+    from hostlint.index import FunctionId, ProjectIndex
+    from hostlint.rule import Rule
+    from hostlint.values.evaluator import Caller, Evaluator
 
 
 class HeatSource(Protocol):
@@ -61,13 +64,14 @@ class Judge:
         findings: dict[tuple[str, Span], Finding] = {}
         errors: list[FileError] = []
         for fact in facts:
-            try:
-                finding = words.finding(fact)
-            except Exception as error:  # noqa: BLE001 - a rule that crashes is an error of that rule, not of the scan
-                errors.append(FileError(fact.path, fact.span.line, f"the rule for {fact.kind.value} failed: {error!r}"))
-                continue
-            if finding is not None:
-                findings.setdefault((finding.code, finding.span), finding)
+            for rule in all_for_kind(fact.kind):
+                try:
+                    finding = words.finding(fact, rule)
+                except Exception as error:  # noqa: BLE001 - a rule that crashes is an error of that rule, not of the scan
+                    errors.append(FileError(fact.path, fact.span.line, f"the rule {rule.name} failed: {error!r}"))
+                    continue
+                if finding is not None:
+                    findings.setdefault((finding.code, finding.span), finding)
         return Judged(tuple(sorted(findings.values(), key=lambda f: f.sort_key)), tuple(errors))
 
     def _function(self, fid: FunctionId, at_least: HeatLevel) -> Iterator[Fact]:
@@ -120,10 +124,7 @@ class Words:
     def __init__(self, text: str) -> None:
         self._lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
-    def finding(self, fact: Fact) -> Finding | None:
-        from hostlint.registry import for_kind
-
-        rule = for_kind(fact.kind)
+    def finding(self, fact: Fact, rule: Rule) -> Finding | None:
         if rule.check is None:
             return None
         problem = rule.check(fact, self.expression(fact.span))

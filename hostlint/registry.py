@@ -2,12 +2,15 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 import pkgutil
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -27,7 +30,8 @@ FAMILIES = {
     "HL9": "about hostlint itself",
 }
 EVERYTHING = "ALL"
-_CODE = re.compile(r"HL[1-9]\d\d")
+OWN_CODES = "HL"  # a user's rules have other letters
+_CODE = re.compile(r"[A-Z]{2,8}[1-9]\d\d")
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
@@ -35,10 +39,43 @@ class RegistryError(HostlintError):
     """The rules cannot be loaded, or one of them breaks the form that every rule has."""
 
 
+_users_modules: tuple[ModuleType, ...] = ()
+
+
+def use(names: Iterable[str], folder: Path) -> None:
+    """Take in a user's rules: modules, or packages of modules, from a configuration's folder or the environment."""
+    global _users_modules  # noqa: PLW0603  the catalogue of this run
+    sys.path.append(str(folder))
+    _users_modules = tuple(module for name in names for module in _imported(name))
+    rules.cache_clear()
+    _by_kind.cache_clear()
+
+
+def _imported(name: str) -> Iterator[ModuleType]:
+    try:
+        module = importlib.import_module(name)
+        inner = [entry.name for entry in pkgutil.iter_modules(getattr(module, "__path__", ()))]
+        modules = [importlib.import_module(f"{name}.{each}") for each in inner] or [module]
+    except Exception as error:  # a module of the user's can raise anything
+        raise RegistryError(f"rule-modules: {name} cannot be imported: {type(error).__name__}: {error}") from error
+    for each in modules:
+        if read(each).code.startswith(OWN_CODES):
+            raise RegistryError(f"rule-modules: {each.__name__}: codes that begin with {OWN_CODES} are hostlint's own")
+        yield each
+
+
+def sources() -> list[Path]:
+    """The files of all rules; those of hostlint are found without importing them."""
+    spec = importlib.util.find_spec("hostlint.rules")
+    folders = list(spec.submodule_search_locations or ()) if spec is not None else []
+    users = [Path(module.__file__) for module in _users_modules if module.__file__]
+    return sorted(file for folder in folders for file in Path(folder).glob("*.py")) + users
+
+
 @cache
 def rules() -> tuple[Rule, ...]:
-    """Every rule with its page, sorted by code."""
-    found = sorted((read(module) for module in _modules()), key=lambda rule: rule.code)
+    """Every rule with its page, hostlint's own first, sorted by code."""
+    found = sorted((read(module) for module in (*_modules(), *_users_modules)), key=lambda rule: (not _is_own(rule), rule.code))
     _check_together(found)
     return tuple(found)
 
@@ -67,20 +104,30 @@ def expand(selector: str) -> frozenset[str]:
     rule = find(selector)
     if rule is not None:
         return frozenset({rule.code})
-    codes = frozenset(rule.code for rule in rules() if re.fullmatch(r"HL\d*", selector) and rule.code.startswith(selector))
+    codes = frozenset(rule.code for rule in rules() if re.fullmatch(r"[A-Z]{2,}\d*", selector) and rule.code.startswith(selector))
     if codes or selector in FAMILIES:
         return codes
     raise ValueError(f"unknown rule {selector!r}" + _did_you_mean(selector))
 
 
 def for_kind(kind: FactKind) -> Rule:
-    """The rule that words the facts of this kind."""
+    """The rule of hostlint's own that words the facts of this kind."""
+    return all_for_kind(kind)[0]
+
+
+def all_for_kind(kind: FactKind) -> tuple[Rule, ...]:
+    """Every rule that may word the facts of this kind, hostlint's own first."""
     return _by_kind()[kind]
 
 
 @cache
-def _by_kind() -> dict[FactKind, Rule]:
-    return {kind: rule for rule in rules() for kind in rule.kinds}
+def _by_kind() -> dict[FactKind, tuple[Rule, ...]]:
+    kinds = {kind for rule in rules() for kind in rule.kinds}
+    return {kind: tuple(rule for rule in rules() if kind in rule.kinds) for kind in kinds}
+
+
+def _is_own(rule: Rule) -> bool:
+    return rule.code.startswith(OWN_CODES)
 
 
 def _modules() -> Iterator[ModuleType]:
@@ -120,7 +167,7 @@ def _look_alikes(rule: Rule) -> Iterator[str]:
 def _check_together(found: Iterable[Rule]) -> None:
     seen: dict[str | FactKind, str] = {}
     for rule in found:
-        keys: tuple[str | FactKind, ...] = (rule.code, rule.name, *rule.kinds)
+        keys: tuple[str | FactKind, ...] = (rule.code, rule.name, *(rule.kinds if _is_own(rule) else ()))
         for key in keys:
             if key in seen:
                 raise RegistryError(f"{rule.name}: {key} belongs to {seen[key]} already")

@@ -81,6 +81,8 @@ def resolve(options: Options) -> Settings:
     root = find_root(options.paths, options.working)
     layers = (Layer(config.select, config.ignore, config.extend_select), Layer(options.select, options.ignore, options.extend_select))
     base = config.file.parent if config.file else root
+    if config.rule_modules:
+        registry.use(config.rule_modules, base)
     _check_rules(config, options)
     return Settings(
         root=root,

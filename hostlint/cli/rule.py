@@ -1,12 +1,14 @@
 """`hostlint rule` and `hostlint explain`: the catalogue, and each rule's page."""
 from __future__ import annotations
 
+import contextlib
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from hostlint.errors import UsageError
+from hostlint.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
     from hostlint.rule import Rule
@@ -38,7 +40,12 @@ explain = rule
 
 def _chosen(name: str | None) -> tuple[Rule, ...]:
     from hostlint import registry
+    from hostlint.config import files
 
+    with contextlib.suppress(ConfigError):  # a page can be read whatever is wrong with the configuration
+        config = files.find(Path.cwd())
+        if config.file and config.rule_modules:
+            registry.use(config.rule_modules, config.file.parent)
     try:
         codes = registry.expand(name or "ALL")
     except ValueError as error:
@@ -57,14 +64,15 @@ def _block(title: str, source: str) -> str:
 
 
 def _catalogue(rules: tuple[Rule, ...]) -> str:
-    from hostlint.registry import FAMILIES
+    from hostlint.registry import FAMILIES, OWN_CODES
 
     width = max((len(each.name) for each in rules), default=0)
     lines: list[str] = []
-    for family, meaning in FAMILIES.items():
-        members = [each for each in rules if each.code.startswith(family)]
+    families = {f"{family}xx  {meaning}": [each for each in rules if each.code.startswith(family)] for family, meaning in FAMILIES.items()}
+    families["your own"] = [each for each in rules if not each.code.startswith(OWN_CODES)]
+    for title, members in families.items():
         if members:
-            lines += [f"{family}xx  {meaning}", *(f"  {each.code}  {each.name:{width}}  {each.summary}" for each in members), ""]
+            lines += [title, *(f"  {each.code}  {each.name:{width}}  {each.summary}" for each in members), ""]
     return "\n".join(lines)
 
 
