@@ -170,12 +170,19 @@ class Scopes:
         return Symbol(SymbolKind.EXTERNAL, name=f"{outside[0]}.{name}") if len(outside) == 1 else None
 
     def absolute(self, dotted: str) -> Symbol | None:
-        """An absolute dotted name: through the first project module on its way, else a name outside the project."""
-        if dotted.partition(".")[0] in self._roots:
-            for end in _prefix_ends(dotted):
-                file = self._modules.get(dotted[:end])
-                if file is not None:
-                    return self._attribute(Symbol(SymbolKind.MODULE, file), dotted[end + 1 :])
+        """An absolute dotted name: an attribute of the module that the rest names, else through the first module on its way."""
+        if dotted.partition(".")[0] not in self._roots:
+            return Symbol(SymbolKind.EXTERNAL, name=dotted)
+        # The parent module first: `from pkg.linear import f` means the module pkg.linear, also where pkg exports a function `linear`.
+        parent, _, name = dotted.rpartition(".")
+        file = self._modules.get(parent)
+        symbol = self.module_attribute(file, name) if file is not None else None
+        if symbol is not None:
+            return symbol
+        for end in _prefix_ends(dotted):
+            file = self._modules.get(dotted[:end])
+            if file is not None:
+                return self._attribute(Symbol(SymbolKind.MODULE, file), dotted[end + 1 :])
         return Symbol(SymbolKind.EXTERNAL, name=dotted)
 
     def _attribute(self, symbol: Symbol | None, rest: str) -> Symbol | None:

@@ -30,6 +30,7 @@ class CallGraph:
     def __init__(self, index: ProjectIndex) -> None:
         self.index = index
         self.hooks: dict[FunctionId, None] = {}
+        self.escaping: set[FunctionId] = set()  # handed on as values: who calls them is not known
         self._typing = Typing(index)
         self._dispatch = Dispatch(index, self._typing)
         self._out: dict[FunctionId, list[Edge]] = {}
@@ -57,6 +58,7 @@ class CallGraph:
             if found.steps:
                 self._steps.setdefault(fid, []).append(position)
             self.hooks.update(dict.fromkeys(found.hooks))
+            self.escaping.update(found.escaping)
             for target in found.targets:
                 self._add(Edge(fid, target.function, position, call.line, call.region, target.certain))
         for edge in self._implied(fid):
@@ -114,3 +116,4 @@ class CallGraph:
                 fid = (file, function.index)
                 if function.parent and function.owner < 0 and fid not in self._in:
                     self._add(Edge((file, function.parent), fid, NO_CALL, function.line, function.region, False))
+                    self.escaping.add(fid)

@@ -32,7 +32,7 @@ _RUNS_ITS_ARGUMENT = re.compile(
     r"(^|[._])(checkpoint|map|filter|reduce|vmap|grad|value_and_grad|jvp|vjp|custom_op|cond|while_loop|tree_map\w*|apply_to_collection|"
     r"run_in_executor|to_thread|call|call_fn|partial)$"
 )
-_REGISTERS_HOOK = re.compile(r"(^|_)register_(\w+_)?hook$|^register_forward\w*$|^register_\w*backward\w*$|^register_step_\w+$|^add_\w*hook$")
+_REGISTERS_HOOK = re.compile(r"(^|_)register_(\w+_)?hook$|^distribute_module$|^register_forward\w*$|^register_\w*backward\w*$|^register_step_\w+$|^add_\w*hook$")
 _BY_STRING = re.compile(r"(^|_)(getattr|get|build|create|make|dispatch|lookup|resolve|call|invoke|collective_rpc|rpc|execute_method)(_|$)")
 
 
@@ -45,6 +45,7 @@ class Dispatched(NamedTuple):
     targets: tuple[Target, ...]
     steps: bool  # the call is a model call, a backward, an optimizer's or scheduler's step
     hooks: tuple[FunctionId, ...]  # functions that the call registers to run at every step
+    escaping: tuple[FunctionId, ...]  # functions handed to something that may keep them
 
 
 class Dispatch:
@@ -59,7 +60,7 @@ class Dispatch:
             if is_unused(outline):
                 continue
             for function in outline.functions[1:]:
-                names = self._methods_named if function.owner >= 0 else self._functions_named
+                names = self._methods_named if function.owner >= 0 or function.parent else self._functions_named  # nested: set on objects
                 names.setdefault(function.name, []).append((file, function.index))
 
     def dispatch(self, fid: FunctionId, call: Call) -> Dispatched:
@@ -70,7 +71,8 @@ class Dispatch:
         hooks = tuple(passed) if passed and _REGISTERS_HOOK.search(name) else ()
         certain = bool(passed) and bool(_RUNS_ITS_ARGUMENT.search(name))
         targets.extend(Target(function, certain) for function in passed)
-        return Dispatched(tuple(dict.fromkeys(targets)), self._steps(fid, call.chain, name, types), hooks)
+        escaping = () if certain else tuple(passed)
+        return Dispatched(tuple(dict.fromkeys(targets)), self._steps(fid, call.chain, name, types), hooks, escaping)
 
     def _targets(self, fid: FunctionId, call: Call, types: Types, name: str) -> Iterator[Target]:
         known = False

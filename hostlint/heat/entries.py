@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from hostlint.heat.loops import StepLoops
     from hostlint.index import ClassId, FunctionId, ProjectIndex
 
-_STEP = re.compile(r"^_*(training|train|forward|optimizer|decode|denoise|denoising|micro|inner)?_?step(_\w+)?$|(^|_)step$")
+_STEP = re.compile(r"^_*(training|train|forward|optimizer|decode|denoise|denoising|micro|inner)?_?step(_(?!index|idx|id|num|count|size|lr|fn|func|name|time|log|sched)\w+)?$|(^|_)step$")
 _BATCH_HOOK = re.compile(r"^on_(train_|before_|after_)?(step|batch|backward|optimizer_step|zero_grad)(_(start|end|begin))?$|^on_\w*(batch|step)_(start|end|begin)$")
 _EVALUATED = re.compile(r"(^|_)(val|valid|validation|validate|test|eval|evaluate|evaluation|predict|warmup|reset|set|get|num|log|should|is|has|last|first)_")
 _LOSS = re.compile(r"(^|_)losses?(_fn|_func|_function)?$|^(compute|calc|calculate)_\w*loss(es)?$")

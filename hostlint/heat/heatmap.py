@@ -28,7 +28,7 @@ class HeatMap:
         entries = Entries(index, self.loops)
         steps = [fid for fid, nature in self._natures.items() if nature is Nature.ANY and (fid in self.graph.hooks or entries.is_step(fid))]
         starts = {*steps, *self._forced}
-        self._allowed = Allowed(self.graph, self._natures, lambda fid: fid in starts or entries.is_request(fid))
+        self._allowed = Allowed(self.graph, self._natures, lambda fid: fid in starts or entries.is_request(fid) or fid in self.graph.escaping)
         reached = Reached(self.graph, self.loops, self._natures, self._allowed)
         reached.spread(steps, self._forced)
         self._ways = reached.ways

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from hostlint.facts.schema import RegionKind
 from hostlint.heat import words
 from hostlint.heat.nature import innermost_loops, region_limits
+from hostlint.heat.words import Walk
 from hostlint.model import HeatLevel
 
 if TYPE_CHECKING:
@@ -50,9 +51,9 @@ class Shape:
         """Every loop that its guards let be hot, inner loops first."""
         yield from sorted((loop for loops in self.children.values() for loop in loops), reverse=True)
 
-    def words(self, loop: int) -> tuple[str, ...]:
+    def walk(self, loop: int) -> Walk:
         region = self.outline.regions[loop]
-        return words.loop_words(region.text, region.targets)
+        return words.loop_walks(region.text, region.targets)
 
 
 class StepLoops:
@@ -116,13 +117,8 @@ class StepLoops:
         return loop in shape.steps or any(edge.callee in self._exposes for edge in shape.edges.get(loop, ()))
 
     def _is_layers(self, shape: Shape, loop: int) -> bool:
-        found = shape.words(loop)
-        if words.walks_layers(found):
-            return True
-        return shape.outline.name in ("forward", "__call__") and not words.walks_steps(found) and self._is_module(shape)
-
-    def _is_module(self, shape: Shape) -> bool:
-        return shape.outline.owner >= 0 and shape.outline.name == "forward"
+        walk = shape.walk(loop)
+        return walk is Walk.LAYERS or (walk is Walk.UNKNOWN and shape.outline.name == "forward" and shape.outline.owner >= 0)
 
     def _judge(self, shape: Shape) -> dict[int, LoopKind]:
         kinds: dict[int, LoopKind] = {}
@@ -131,22 +127,22 @@ class StepLoops:
         return kinds
 
     def _kind(self, shape: Shape, loop: int, inner: list[LoopKind]) -> LoopKind:
-        found = shape.words(loop)
+        walk = shape.walk(loop)
         edges = shape.edges.get(loop, [])
         step = LoopKind.LAYERS if self._is_layers(shape, loop) else LoopKind.STEPS
         exposing = [edge for edge in edges if edge.callee in self._exposes]
         hides = LoopKind.STEPS in inner or LoopKind.OUTER in inner or any(edge.callee in self._hides for edge in edges)
-        if words.walks_requests(found):
+        if walk is Walk.REQUESTS:
             return LoopKind.OUTER
         if loop in shape.steps:
             return step
-        if exposing and (not hides or any(self._is_rate(shape, edge) for edge in exposing)):
+        if not hides:
+            if exposing or LoopKind.LAYERS in inner:
+                return step
+            return LoopKind.STEPS if walk is Walk.DATA and self._works_on_device(shape, loop) else LoopKind.NEUTRAL
+        if walk is Walk.STEPS or any(self._is_rate(shape, edge) for edge in edges if edge in exposing or walk is Walk.DATA):
             return step
-        if LoopKind.LAYERS in inner and not hides:
-            return step
-        if hides or exposing:
-            return step if words.walks_steps(found) else LoopKind.OUTER
-        return LoopKind.STEPS if words.walks_data(found) and self._works_on_device(shape, loop) else LoopKind.NEUTRAL
+        return LoopKind.OUTER
 
     def _is_rate(self, shape: Shape, edge: Edge) -> bool:
         return edge.call_index >= 0 and words.names_rate(words.last_name(shape.outline.calls[edge.call_index].chain))

@@ -108,15 +108,10 @@ class Typing:
         return found
 
     def methods(self, cid: ClassId, name: str, exact: bool) -> list[FunctionId]:
-        """The methods that a call by that name may run, the inherited one first."""
-        own = self.index.find_method(cid, name)
-        found = [own] if own is not None else []
-        if not exact:
-            found.extend(self.index.overrides(cid, name))
-            if own is None and not found:  # a mixin calls what its siblings define
-                siblings = (self.index.find_method(klass, name) for klass in self.index.subclasses(cid))
-                found.extend(method for method in siblings if method is not None)
-        return list(dict.fromkeys(found))
+        """The methods that a call by that name may run: the inherited one first, then what subclasses define or mix in."""
+        classes = (cid,) if exact else (cid, *self.index.subclasses(cid))
+        found = (self.index.find_method(klass, name) for klass in classes)
+        return list(dict.fromkeys(method for method in found if method is not None))
 
     def is_self(self, outline: FunctionOutline, name: str) -> bool:
         return outline.owner >= 0 and not outline.flags & FunctionFlag.STATIC and bool(outline.params) and outline.params[0].name == name

@@ -2,7 +2,19 @@
 from __future__ import annotations
 
 import re
+from enum import Enum
 from functools import cache
+
+
+class Walk(Enum):
+    """What a loop's names say that it walks over."""
+
+    UNKNOWN = "unknown"
+    STEPS = "steps or tokens"
+    DATA = "batches"
+    LAYERS = "layers, blocks, parameters"
+    REQUESTS = "requests, epochs, files"
+
 
 _MODEL = re.compile(
     r"(^|_)(model|net|network|unet|transformer|dit|vae|denoiser|policy|block|layer|encoder|decoder|generator|discriminator|actor|critic|"
@@ -15,30 +27,31 @@ _VERB = re.compile(
     r"replace|instantiate|resolve|reset|clear|delete|free|warmup|destroy|cast|copy|merge|fuse|retrieve|update|index_for|num|max|min|on)_"
 )
 _LOSS = re.compile(r"(^|_)(loss|criterion|objective)(_fn|_func|_function)?$", re.IGNORECASE)
-_STEP_CALL = re.compile(r"^_*forward(_\w+)?$|(^|_)(step|microstep|substep)$")
+_STEP_CALL = re.compile(r"^_*forward(_(?!to_)\w+)?$|(^|_)(step|microstep|substep)$")
 _RATE_CALL = re.compile(r"(^|_)(step|batch|micro_?batch|token|forward|denoise|train_one)(_|$)", re.IGNORECASE)
 _OUTER_CALL = re.compile(r"(^|_)(epoch|request|eval|evaluate|validate|validation|val|test|prompt|callback|log|print|progress|writer|report|hook|key)(_|$)")
 _NO_STEPPER = re.compile(r"(^|_)(prof|profiler|progress|bar|pbar|tqdm|timer|event|gc|callback|callbacks)$", re.IGNORECASE)
 
-_STEP_LOOP = re.compile(
-    r"(^|_)(time_?steps?|steps?|sigmas?|ticks|tokens?|loaders?|dataloaders?|batch(es)?|micro_?batch(es)?|horizon|iters?|iterations?|"
-    r"stream|frames)(_(cpu|host|list|iter|iterator|remaining))?$",
+_STEPS = re.compile(
+    r"(^|_)(time_?steps?|steps?|sigmas?|ticks|tokens?|horizon|iters?|iterations?)(_(cpu|host|list|iter|remaining|id|idx|index|num))?$|^t$",
     re.IGNORECASE,
 )
-_STEP_TARGET = re.compile(r"^(t|step|i_?step|timestep|tick|sigma|token|batch|micro_?batch|step_(id|idx|index|num)|batch_(id|idx|index)|global_step)$")
-_DATA = re.compile(r"(^|_)(stream|frames|batches|loader|dataloader)$", re.IGNORECASE)
-_LAYER = re.compile(
+_DATA = re.compile(
+    r"(^|_)(stream|frames|batch(es)?|micro_?batch(es)?|loaders?|dataloaders?|train_data|data)(_(iter|iterator|id|idx|index|num))?$", re.IGNORECASE
+)
+_LAYERS = re.compile(
     r"(^|_)(layers?|blocks?|experts?|heads?|modules?|resnets?|attentions?|levels?|branch(es)?|params?|parameters|groups?|norms?|convs?|"
-    r"adapters?|down_blocks|up_blocks|children|depth|grads?|gradients|buckets?|hops?|ranks?|world_size|conds?|chunks?|tiles?|rows?|cols?)"
+    r"adapters?|children|depth|grads?|gradients|buckets?|hops?|ranks?|world_size|conds?|chunks?|tiles?|rows?|cols?)"
     r"(_(id|ids|idx|index|list|num|count))?$",
     re.IGNORECASE,
 )
-_REQUEST = re.compile(
+_REQUESTS = re.compile(
     r"(^|_)(epochs?|requests?|reqs?|prompts?|files?|filenames?|paths?|configs?|seeds?|runs|trials?|folds?|datasets?|jobs?|examples?|"
-    r"experiments?|episodes?|urls?|dirs?|checkpoints?|weights|shards|state_dict|queries|query|inbox|messages|conversations|documents|docs)"
-    r"(_(list|id|idx|index|num|names?))?$",
+    r"experiments?|episodes?|urls?|dirs?|checkpoints?|weights|shards|state_dict|queries|query|inbox|messages|conversations|documents|docs|"
+    r"images?|videos?)(_(list|id|idx|index|num|names?))?$",
     re.IGNORECASE,
 )
+_HANDS_ON = frozenset({"items", "values", "keys", "parameters", "modules", "children", "unbind", "tolist", "flip", "iter", "split", "chunk"})
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -84,28 +97,20 @@ def steps_nothing(receiver: str) -> bool:
 
 
 @cache
-def loop_words(text: str, targets: tuple[str, ...]) -> tuple[str, ...]:
-    """The names that say what a loop walks over."""
-    inner = text[6:-1] if text.startswith("range(") else text
+def loop_walks(text: str, targets: tuple[str, ...]) -> Walk:
+    """What a loop walks over, by the name of what it iterates, else by the names that it binds."""
     if text.startswith("while"):
-        return tuple(_IDENTIFIER.findall(inner)[1:])
-    parts = inner.rstrip("[]()").split(".")
-    if parts[-1] in ("items", "values", "keys", "parameters", "modules", "children", "unbind", "tolist", "flip", "iter"):
-        return (*parts[-2:], *targets)
-    return (parts[-1].rstrip("[]()"), *targets)
+        return _first_walk(tuple(_IDENTIFIER.findall(text)[1:]))
+    inner = text[6:-1] if text.startswith("range(") else text
+    parts = [part.rstrip("[]()") for part in inner.split(".")]
+    while len(parts) > 1 and parts[-1] in _HANDS_ON:
+        parts.pop()
+    walk = _first_walk((parts[-1],))
+    return walk if walk is not Walk.UNKNOWN else _first_walk(targets)
 
 
-def walks_steps(words: tuple[str, ...]) -> bool:
-    return any(_STEP_LOOP.search(word) or _STEP_TARGET.match(word) for word in words)
-
-
-def walks_data(words: tuple[str, ...]) -> bool:
-    return any(_DATA.search(word) for word in words)
-
-
-def walks_layers(words: tuple[str, ...]) -> bool:
-    return any(_LAYER.search(word) for word in words)
-
-
-def walks_requests(words: tuple[str, ...]) -> bool:
-    return any(_REQUEST.search(word) for word in words)
+def _first_walk(names: tuple[str, ...]) -> Walk:
+    for walk, pattern in ((Walk.REQUESTS, _REQUESTS), (Walk.STEPS, _STEPS), (Walk.DATA, _DATA), (Walk.LAYERS, _LAYERS)):
+        if any(pattern.search(name) for name in names):
+            return walk
+    return Walk.UNKNOWN
