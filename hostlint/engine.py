@@ -50,35 +50,70 @@ class RawScan:
 
 
 def raw_scan(request: ScanRequest) -> RawScan:
-    store = load(request.files, request.cache, request.jobs, request.progress)
-    key = _key(request, store)
-    if request.cache is not None and (kept := request.cache.get_many([key]).get(key)) is not None:
-        findings, lines, failed = pickle.loads(kept)  # noqa: S301 - our own cache
-    else:
-        findings, lines, failed = _judge_all(request, store)
+    known = request.cache.unchanged(str(one.file) for one in request.files if one.text is None) if request.cache is not None else {}
+    if request.cache is not None and all(str(one.file) in known for one in request.files):
+        kept = _recall(request.cache, _key(request, [known[str(one.file)] for one in request.files]))
+        if kept is not None:
+            return _raw(request, kept)
+    store = load(request.files, request.cache, known, request.jobs, request.progress)
+    key = _key(request, [one.digest for one in store.stored])
+    kept = _recall(request.cache, key)
+    if kept is None:
+        kept = _judge_all(request, store)
         if request.cache is not None:
-            request.cache.put_many({key: pickle.dumps((findings, lines, failed))})
-    comments = {one.source.path: parse_comments(_text(one.source)) for one in store.stored if one.has_comments}
-    given = [number for number, one in enumerate(store.stored) if one.source.given]
-    return RawScan(findings, (*store.errors, *failed), len(given), sum(lines[number] for number in given), comments)
+            request.cache.put_many({key: pickle.dumps(kept)})
+    return _raw(request, kept)
 
 
-def _key(request: ScanRequest, store: FactStore) -> bytes:
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A whole scan's result, as it is kept."""
+
+    findings: tuple[Finding, ...]
+    errors: tuple[FileError, ...]
+    lines: tuple[int, ...]  # of each file
+    commented: tuple[int, ...]  # the files that hold hostlint's comments
+
+
+def _recall(cache: Cache | None, key: bytes) -> _Kept | None:
+    blob = cache.get_many([key]).get(key) if cache is not None else None
+    if blob is None:
+        return None
+    kept = pickle.loads(blob)  # noqa: S301 - our own cache
+    return kept if isinstance(kept, _Kept) else None
+
+
+def _raw(request: ScanRequest, kept: _Kept) -> RawScan:
+    comments = {request.files[number].path: parse_comments(text_of(request.files[number])) for number in kept.commented}
+    given = [number for number, one in enumerate(request.files) if one.given]
+    return RawScan(kept.findings, kept.errors, len(given), sum(kept.lines[number] for number in given), comments)
+
+
+def _key(request: ScanRequest, digests: Sequence[bytes]) -> bytes:
     """What the findings depend on: every file's content and name, which are asked for, and the settings."""
-    settings = (request.hot, request.cold, request.device_names, request.host_names, request.device_returns, request.upload_helpers)
-    files = [(one.source.path, one.source.module, one.source.given, one.digest) for one in store.stored]
-    return digest(stamp() + _rules_stamp() + repr((settings, request.at_least, request.whole_project, files)).encode())
+    files = [(one.path, one.module, one.given, content) for one, content in zip(request.files, digests, strict=True)]
+    return digest(_settings(request) + repr((request.whole_project, files)).encode())
+
+
+def _settings(request: ScanRequest) -> bytes:
+    names = (request.device_names, request.host_names, request.device_returns, request.upload_helpers)
+    return digest(stamp() + _rules_stamp() + repr((request.hot, request.cold, names, request.at_least)).encode())
 
 
 def _rules_stamp() -> bytes:
-    statuses = [(str(file), file.stat()) for file in registry.sources()]
-    return digest(repr([(file, status.st_size, status.st_mtime_ns) for file, status in statuses]).encode())
+    import importlib.util
+
+    spec = importlib.util.find_spec("hostlint.rules")
+    folders = list(spec.submodule_search_locations or ()) if spec is not None else []
+    files = sorted(file for folder in folders for file in Path(folder).glob("*.py"))
+    return digest(repr([(file.name, (status := file.stat()).st_size, status.st_mtime_ns) for file in files]).encode())
 
 
-def _judge_all(request: ScanRequest, store: FactStore) -> tuple[tuple[Finding, ...], tuple[int, ...], tuple[FileError, ...]]:
+def _judge_all(request: ScanRequest, store: FactStore) -> _Kept:
     from hostlint.heat import compute_heat
     from hostlint.index import ProjectIndex
     from hostlint.judge import Judge, Judged, Project
+    from hostlint.reuse import Reuse
     from hostlint.values.conventions import Conventions
     from hostlint.values.evaluator import Evaluator
 
@@ -88,19 +123,26 @@ def _judge_all(request: ScanRequest, store: FactStore) -> tuple[tuple[Finding, .
         frozenset(request.device_names), frozenset(request.host_names), frozenset(request.device_returns), frozenset(request.upload_helpers)
     )
     evaluator = Evaluator(index, store.graph, Project(heat.graph, heat), conventions)
-    judge = Judge(index, evaluator, heat, lambda file: _text(store.stored[file].source))
+    judge = Judge(index, evaluator, heat, lambda file: text_of(store.stored[file].source))
 
     def work(files: Sequence[int]) -> list[Judged]:
         return [judge.file(file, HeatLevel.COLD if store.stored[file].has_comments else request.at_least) for file in files]
 
     wanted = _wanted(request, store)
-    runs = chunks(wanted, lambda file: len(store.stored[file].graphs), JUDGE_CHUNK)
+    reuse = Reuse(request.cache, _settings(request), store, index, heat)
+    judged = reuse.recall(wanted)
+    missing = [file for file in wanted if file not in judged]
+    runs = chunks(missing, lambda file: len(store.stored[file].graphs), JUDGE_CHUNK)
     progress = request.progress
     tick = (lambda done: progress("judging", done, len(runs))) if progress is not None else None
-    judged = [one for results in spread(work, runs, request.jobs, tick) for one in results]
-    findings = tuple(sorted((finding for one in judged for finding in one.findings), key=lambda finding: finding.sort_key))
-    lines = tuple(outline.lines for outline in index.files)
-    return findings, lines, tuple(error for one in judged for error in one.errors)
+    for run, results in zip(runs, spread(work, runs, request.jobs, tick), strict=True):
+        judged.update(zip(run, results, strict=True))
+    reuse.keep({file: judged[file] for file in missing})
+    ordered = [judged[file] for file in wanted]
+    findings = tuple(sorted((finding for one in ordered for finding in one.findings), key=lambda finding: finding.sort_key))
+    errors = (*store.errors, *(error for one in ordered for error in one.errors))
+    commented = tuple(number for number, one in enumerate(store.stored) if one.has_comments)
+    return _Kept(findings, errors, tuple(outline.lines for outline in index.files), commented)
 
 
 def _wanted(request: ScanRequest, store: FactStore) -> list[int]:
@@ -109,7 +151,7 @@ def _wanted(request: ScanRequest, store: FactStore) -> list[int]:
     return list(numbers) if request.whole_project else [number for number in numbers if store.stored[number].source.given]
 
 
-def _text(source: SourceFile) -> str:
+def text_of(source: SourceFile) -> str:
     from hostlint.sources import decode
 
     if source.text is not None:

@@ -46,6 +46,7 @@ class Project:
 class Judged:
     findings: tuple[Finding, ...]
     errors: tuple[FileError, ...]
+    rests_on: int = 0  # the files whose graphs were looked into, a bit each
 
 
 class Judge:
@@ -57,9 +58,11 @@ class Judge:
 
     def file(self, file: int, at_least: HeatLevel) -> Judged:
         """All findings of one file at that heat or above, in order, one for each place and cause."""
+        self._evaluator.files = 0
         facts = [fact for function in self._index.files[file].functions for fact in self._function((file, function.index), at_least)]
+        rests_on = self._evaluator.files
         if not facts:
-            return Judged((), ())
+            return Judged((), (), rests_on)
         words = Words(self._text_of(file))
         findings: dict[tuple[str, Span], Finding] = {}
         errors: list[FileError] = []
@@ -72,7 +75,7 @@ class Judge:
                     continue
                 if finding is not None:
                     findings.setdefault((finding.code, finding.span), finding)
-        return Judged(tuple(sorted(findings.values(), key=lambda f: f.sort_key)), tuple(errors))
+        return Judged(tuple(sorted(findings.values(), key=lambda f: f.sort_key)), tuple(errors), rests_on)
 
     def _function(self, fid: FunctionId, at_least: HeatLevel) -> Iterator[Fact]:
         graph = self._evaluator.graph_of(fid)

@@ -189,7 +189,9 @@ def _memo(test: ast.expr, negated: bool, node: ast.If, rest: Sequence[ast.stmt])
     if present is negated:  # the true branch runs where the kept value is missing
         return int(_stores(node.body, kept))
     returns_it = bool(node.body) and isinstance(node.body[-1], ast.Return) and _mentions(node.body[-1], kept)
-    if _ends(node.body) and (returns_it or CACHE_WORDS.search(kept) or _stores(rest, kept)):
+    # `if use_cache:` is a choice, `if key in cache:` asks for something kept
+    asks = not isinstance(test, (ast.Name, ast.Attribute)) and CACHE_WORDS.search(kept)
+    if _ends(node.body) and not isinstance(node.body[-1], ast.Raise) and (returns_it or asks or _stores(rest, kept)):
         return -1
     return -int(_stores(node.orelse, kept))
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
@@ -33,6 +33,7 @@ class Stored:
     digest: bytes
     outline: bytes
     graphs: bytes
+    names: bytes  # a digest of what other files can see of this one without looking into its functions
     has_comments: bool
     error: FileError | None = None
 
@@ -66,9 +67,10 @@ def stamp() -> bytes:
     return digest(repr((VERSION, sys.version_info[:3], state)).encode())
 
 
-def load(files: Sequence[SourceFile], store: Cache | None, jobs: int, progress: Progress | None) -> FactStore:
-    """The facts of the files, in their order."""
-    digests = store.unchanged(str(f.file) for f in files if f.text is None) if store is not None else {}
+def load(
+    files: Sequence[SourceFile], store: Cache | None, digests: Mapping[str, bytes], jobs: int, progress: Progress | None
+) -> FactStore:
+    """The facts of the files, in their order; `digests` are the contents that are known without reading."""
     keys = {f.path: _key(f, digests[str(f.file)]) for f in files if f.text is None and str(f.file) in digests}
     blobs = store.get_many(keys.values()) if store is not None else {}
     stored: dict[str, Stored] = {}
@@ -115,14 +117,14 @@ def _pack(one: Stored) -> bytes:
     import marshal
 
     error = (one.error.line, one.error.message) if one.error is not None else None
-    return marshal.dumps((one.has_comments, error, one.outline, one.graphs))
+    return marshal.dumps((one.has_comments, error, one.outline, one.graphs, one.names))
 
 
 def _unpack(source: SourceFile, content: bytes, blob: bytes) -> Stored:
     import marshal
 
-    has_comments, error, outline, graphs = marshal.loads(blob)  # noqa: S302 - our own cache
-    return Stored(source, content, outline, graphs, has_comments, FileError(source.path, *error) if error else None)
+    has_comments, error, outline, graphs, names = marshal.loads(blob)  # noqa: S302 - our own cache
+    return Stored(source, content, outline, graphs, names, has_comments, FileError(source.path, *error) if error else None)
 
 
 def _lower_all(run: list[SourceFile]) -> list[tuple[Stored, os.stat_result | None]]:
@@ -152,15 +154,22 @@ def _facts(source: SourceFile, data: bytes) -> Stored:
     text = source.text if source.text is not None else decode(data)
     facts = lower_file(text, source.path, source.module, source.file.name in {"__init__.py", "__init__.pyi"})
     outline, graphs = encode(facts)
-    return Stored(source, digest(data or text.encode()), outline, graphs, "hostlint" in text)
+    return Stored(source, digest(data or text.encode()), outline, graphs, _names(facts.outline), "hostlint" in text)
+
+
+def _names(outline: FileOutline) -> bytes:
+    """Names, bases, annotations and imports, but no line and no node: they only change where another file's names may mean something else."""
+    functions = [(f.qualname, [(p.name, p.annotation, p.kind) for p in f.params], f.returns, f.flags, f.decorators, f.imports) for f in outline.functions]
+    classes = [(c.qualname, c.bases, [(a[0], a[3]) for a in c.attributes], c.annotations, [m[0] for m in c.methods]) for c in outline.classes]
+    return digest(repr((outline.module, outline.imports, outline.stars, functions, classes, [name for name, _ in outline.globals])).encode())
 
 
 def _empty(source: SourceFile, content: bytes, error: FileError) -> Stored:
     from hostlint.facts.codec import encode
     from hostlint.facts.lower import lower_file
 
-    outline, graphs = encode(lower_file("", source.path, source.module))
-    return Stored(source, content, outline, graphs, False, error)
+    facts = lower_file("", source.path, source.module)
+    return Stored(source, content, *encode(facts), _names(facts.outline), False, error)
 
 
 def _describe(path: str, error: Exception) -> FileError:

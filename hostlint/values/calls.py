@@ -11,6 +11,7 @@ from hostlint.model import Confidence
 from hostlint.torch_ops import function as table_function
 from hostlint.torch_ops import is_tensor_method
 from hostlint.torch_ops import method as table_method
+from hostlint.torch_ops.spec import Returns
 from hostlint.values import annotated
 from hostlint.values.builtin_calls import BUILTINS, METHODS
 from hostlint.values.conventions import MODELS, conventional
@@ -79,10 +80,10 @@ def _library(dotted: str, arguments: Sequence[Argument], keywords: Sequence[tupl
     if special is not None:
         return special(arguments, dict(keywords))
     op = table_function(dotted)
+    if dotted.startswith("numpy.") and (op is None or op.returns is Returns.NUMPY) or dotted.startswith("scipy."):
+        return _array(dotted, arguments)
     if op is not None:
         return result(op, bind(op, arguments, keywords, starred), line)
-    if dotted.startswith(("numpy.", "scipy.")):
-        return _array(dotted, arguments)
     last = dotted.rpartition(".")[2]
     if last[:1].isupper():
         return Value(Place.PYTHON, detail=ExternalInstance((dotted,))) if dotted.startswith("torch.") else UNKNOWN

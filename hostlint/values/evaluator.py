@@ -58,6 +58,7 @@ class Frame:
     settled: list[Value | None]
     values: list[Value] = field(init=False)  # None where not worked out yet: see `value`
     cut_nodes: set[int] = field(default_factory=set)
+    files: int = 0  # the files whose graphs these values rest on, a bit each
     running: bool = False
 
     def __post_init__(self) -> None:
@@ -74,6 +75,7 @@ class Frame:
             work_out(self, node)
         if node in self.cut_nodes:
             self.evaluator.cut()
+        self.evaluator.files |= self.files
         return self.values[node]
 
     def node_name(self, node: int) -> str:
@@ -115,10 +117,11 @@ class Evaluator:
         self.graph_of = graph_of
         self._frames: dict[tuple[FunctionId, Given | None, int], Frame] = {}
         self._settled: dict[tuple[FunctionId, Given | None], list[Value | None]] = {}
-        self._attributes: dict[tuple[object, ...], tuple[Value, bool]] = {}
+        self._attributes: dict[tuple[object, ...], tuple[Value, bool, int]] = {}
         self._registered: dict[ClassId, frozenset[str]] = {}
         self._names: dict[FunctionId, dict[int, str]] = {}
         self.was_cut = False
+        self.files = 0  # what the answers since it was last cleared rest on
 
     def cut(self) -> None:
         """An answer was left open for lack of fuel."""
@@ -158,11 +161,12 @@ class Evaluator:
         """An answer that several functions ask for, with whether the lack of fuel cut it (the key holds the fuel)."""
         known = self._attributes.get(key)
         if known is None:
-            outer, self.was_cut = self.was_cut, False
+            outer, self.was_cut, self.files = (self.was_cut, self.files), False, 0
             value = compute()
-            known = self._attributes[key] = (value, self.was_cut)
-            self.was_cut = outer
+            known = self._attributes[key] = (value, self.was_cut, self.files)
+            self.was_cut, self.files = outer
         self.was_cut = self.was_cut or known[1]
+        self.files |= known[2]
         return known[0]
 
 
@@ -192,7 +196,8 @@ def _evaluate(frame: Frame, needed: Sequence[int]) -> bool:
     from hostlint.values.nodes import evaluate
 
     nodes, values, evaluator, cut_nodes = frame.graph.nodes, frame.values, frame.evaluator, frame.cut_nodes
-    outer, any_cut = evaluator.was_cut, False
+    outer, any_cut = (evaluator.was_cut, evaluator.files), False
+    evaluator.files = 1 << frame.fid[0]
     for position in needed:
         node = nodes[position]
         evaluator.was_cut = False
@@ -200,7 +205,8 @@ def _evaluate(frame: Frame, needed: Sequence[int]) -> bool:
         if evaluator.was_cut or (cut_nodes and not cut_nodes.isdisjoint(operands(node))):
             cut_nodes.add(position)
             any_cut = True
-    evaluator.was_cut = outer
+    frame.files |= evaluator.files
+    evaluator.was_cut, evaluator.files = outer
     return any_cut
 
 

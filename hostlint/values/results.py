@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hostlint.model import Confidence
+from hostlint.torch_ops.copies import largest_free_copy
 from hostlint.torch_ops.spec import Op, Returns
 from hostlint.values.detail import Dtype, ExternalInstance, Items, ListOf, Literal
 from hostlint.values.devices import Target, is_device, is_dtype, target_of
@@ -15,7 +16,7 @@ from hostlint.values.value import Place, Value
 
 VECTOR_MAKERS = frozenset({"arange", "linspace", "logspace", "randperm", "flatten", "ravel", "hann_window", "range"})
 VECTOR_KEEPERS = frozenset({"clone", "to", "cpu", "cuda", "detach", "contiguous", "cumsum", "cumprod", "flip", "sort", "roll", "pin_memory", "type", "type_as", "clamp", "requires_grad_", "data", "tile", "repeat_interleave", "unique", "float", "double", "half", "long", "int", "bool", "bfloat16", "short"})  # fmt: skip
-LARGE = 1 << 16  # elements; pageable copies of 64 KiB and less are staged by the driver without a wait
+DEFAULT_WIDTH = 4  # bytes of an element where no dtype is given: float32
 SHAPES = re.compile(r"shape|size|dims$|^s$", re.IGNORECASE)  # names of tuples of sizes
 
 
@@ -207,7 +208,7 @@ def _factory_base(name: str, bound: Bound) -> Value:
 
 def _is_large(sizes: Sequence[Value]) -> bool:
     numbers = [size.detail.value for size in sizes if isinstance(size.detail, Literal) and isinstance(size.detail.value, int)]
-    return len(numbers) == len(sizes) and math.prod(numbers) >= LARGE
+    return len(numbers) == len(sizes) and math.prod(numbers) * DEFAULT_WIDTH > largest_free_copy()
 
 
 def has_large_shape(shape: Value) -> bool:
