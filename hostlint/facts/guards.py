@@ -186,14 +186,15 @@ def _memo(test: ast.expr, negated: bool, node: ast.If, rest: Sequence[ast.stmt])
     kept, present = _asks_for(test)
     if kept is None:
         return 0
+    local = isinstance(test, ast.Name) or ("." not in kept and _none_test(test) == kept)
     if present is negated:  # the true branch runs where the kept value is missing
-        return int(_stores(node.body, kept))
-    returns_it = bool(node.body) and isinstance(node.body[-1], ast.Return) and _mentions(node.body[-1], kept)
-    # `if use_cache:` is a choice, `if key in cache:` asks for something kept
-    asks = not isinstance(test, (ast.Name, ast.Attribute)) and CACHE_WORDS.search(kept)
-    if _ends(node.body) and not isinstance(node.body[-1], ast.Raise) and (returns_it or asks or _stores(rest, kept)):
-        return -1
-    return -int(_stores(node.orelse, kept))
+        return int(_keeps(node.body, kept) if local else _stores(node.body, kept))
+    if not _ends(node.body) or isinstance(node.body[-1], ast.Raise):
+        return 0 if local else -int(_stores(node.orelse, kept))
+    asks = not isinstance(test, (ast.Name, ast.Attribute)) and bool(CACHE_WORDS.search(kept))  # `if use_cache:` is a choice
+    if local:
+        return -int(_returns(node.body[-1], kept) and (asks or _fills(rest)))
+    return -int(_returns(node.body[-1], kept) or asks or _stores(rest, kept) or _stores(node.orelse, kept))
 
 
 def _asks_for(test: ast.expr) -> tuple[str | None, bool]:
@@ -234,8 +235,31 @@ def _is_stored(part: ast.AST, kept: str) -> bool:
     return False
 
 
-def _mentions(statement: ast.stmt, kept: str) -> bool:
-    return any(isinstance(part, ast.expr) and chain(part) == kept for part in ast.walk(statement))
+def _keeps(body: Sequence[ast.stmt], name: str) -> bool:
+    """A local is put into a container or an attribute, or a module's own name is bound."""
+    assignments = (part for statement in body for part in ast.walk(statement) if isinstance(part, ast.Assign))
+    return any(_puts_away(assignment, name) for assignment in assignments)
+
+
+def _puts_away(assignment: ast.Assign, name: str) -> bool:
+    if name.startswith("_") and any(isinstance(to, ast.Name) and to.id == name for to in assignment.targets):
+        return True
+    value = assignment.value
+    return isinstance(value, ast.Name) and value.id == name and any(isinstance(to, (ast.Attribute, ast.Subscript)) for to in assignment.targets)
+
+
+def _fills(statements: Sequence[ast.stmt]) -> bool:
+    """Something is put into a container or an attribute."""
+    parts = (part for statement in statements for part in ast.walk(statement))
+    return any(isinstance(part, (ast.Attribute, ast.Subscript)) and isinstance(part.ctx, ast.Store) for part in parts)
+
+
+def _returns(statement: ast.stmt, kept: str) -> bool:
+    """The kept value itself, or an element of it, is returned."""
+    if not isinstance(statement, ast.Return) or statement.value is None:
+        return False
+    values = statement.value.elts if isinstance(statement.value, ast.Tuple) else [statement.value]
+    return any(chain(value).removesuffix("[]") == kept for value in values)
 
 
 def _ends(body: Sequence[ast.stmt]) -> bool:
