@@ -5,6 +5,7 @@ import re
 from typing import TYPE_CHECKING
 
 from hostlint.heat import words
+from hostlint.heat.loops import LoopKind
 from hostlint.heat.nature import is_unused
 
 if TYPE_CHECKING:
@@ -12,13 +13,22 @@ if TYPE_CHECKING:
     from hostlint.heat.loops import StepLoops
     from hostlint.index import ClassId, FunctionId, ProjectIndex
 
-_STEP = re.compile(r"^_*(training|train|forward|optimizer|decode|denoise|denoising|micro|inner)?_?step(_(?!index|idx|id|num|count|size|lr|fn|func|name|time|log|sched)\w+)?$|(^|_)step$")
-_BATCH_HOOK = re.compile(r"^on_(train_|before_|after_)?(step|batch|backward|optimizer_step|zero_grad)(_(start|end|begin))?$|^on_\w*(batch|step)_(start|end|begin)$")
-_EVALUATED = re.compile(r"(^|_)(val|valid|validation|validate|test|eval|evaluate|evaluation|predict|warmup|reset|set|get|num|log|should|is|has|last|first)_")
+_STEP = re.compile(
+    r"^_*((training|train|forward|optimizer|decode|denoise|denoising|micro|inner)_)?"
+    r"step(_(?!index|idx|id|num|count|size|lr|fn|func|name|time|log|sched)\w+)?$|(^|_)step$"
+)
+_BATCH_HOOK = re.compile(
+    r"^on_((train|before|after)_)?(step|batch|backward|optimizer_step|zero_grad)(_(start|end|begin))?$|^on_\w*(batch|step)_(start|end|begin)$"
+)
+_OTHER_STEP = re.compile(
+    r"(^|_)(val|valid|validation|validate|test|eval|evaluate|evaluation|predict|warmup|reset|set|get|num|log|should|is|has|last|first)_"
+)
 _LOSS = re.compile(r"(^|_)losses?(_fn|_func|_function)?$|^(compute|calc|calculate)_\w*loss(es)?$")
 _NO_LOSS = re.compile(r"^_*(get|build|make|create|log|print|plot|load|save|register|set|init|add|reset|has|is|prepare)_")
 _HOOK = re.compile(r"(^|_)hook(_fn|_func|_function|s)?$")
-_NO_HOOK = re.compile(r"^_*(register|add|remove|get|make|create|set|build|install|has|is|clear|attach|apply|init|load|state_dict|unregister|detach)_|state_dict|load|save")
+_NO_HOOK = re.compile(
+    r"^_*(register|add|remove|get|make|create|set|build|install|has|is|clear|attach|apply|init|unregister|detach)_|state_dict|load|save"
+)
 _ATTENTION = re.compile(r"Attn\w*Processor|Attention\w*Processor")
 _SCHEDULER = re.compile(r"(Scheduler|Solver|Optimizer|Optim)(Mixin|Base|V\d+)?$")
 _SCHEDULER_METHODS = frozenset({"step", "scale_model_input", "add_noise", "convert_model_output", "get_velocity", "scale_noise"})
@@ -26,11 +36,14 @@ _REPLAY = re.compile(r"(Buffer|Sampler|Memory)$")
 _REPLAY_METHODS = frozenset({"sample", "update_priority"})
 _LOADER = re.compile(r"Data\w*Loader|DataLoader\w*")
 _METRIC = re.compile(r"(^|\.)Metric$")
-_REQUEST_OWNER = re.compile(r"(Stage|Pipeline|Worker|Server|Handler|Client|Endpoint|Service|Manager|Trainer|Preprocessor|Processor|Tokenizer)$")
+_REQUEST_OWNER = re.compile(r"(Stage|Pipeline|Worker|Server|Handler|Client|Endpoint|Service)$")
+_REQUEST_METHODS = frozenset({"forward", "__call__", "run", "generate", "execute"})
+_HELPER_OWNER = re.compile(r"(Manager|Trainer|Processor|Tokenizer|Extractor|Executor)$")
 _REQUEST = re.compile(
-    r"^_*(main|run|generate|sample|infer|inference|fit|train|denoise|serve|execute|stream|rollout|encode|decode|chat|predict|forward|__call__)"
-    r"(_\w+)?$|^__call__$|_(loop|generate|main|run)$"
+    r"^_*(main|run|generate|sample|infer|inference|fit|train|denoise|serve|execute|stream|rollout|encode|decode|chat|predict|forward)(_\w+)?$|"
+    r"^__call__$|_(loop|generate|main|run)$"
 )
+_WHOLE_REQUEST = re.compile(r"(^|_)(generate|sample|sampling|infer|inference|fit|train|denoise|serve|rollout|chat|forward)(_|$)|^__call__$|_loop$")
 _AUTOGRAD = "torch.autograd.Function"
 
 
@@ -55,13 +68,26 @@ class Entries:
         function = self._index.function(fid)
         return function.index > 0 and bool(_REQUEST.search(function.name))
 
+    def is_whole_request(self, fid: FunctionId) -> bool:
+        """A function that holds a request's step loop, or is a stage of its pipeline: heat from outside stops at its door."""
+        function = self._index.function(fid)
+        if function.owner >= 0 and function.name in _REQUEST_METHODS and not self._index.is_nn_module((fid[0], function.owner)):
+            if any(_REQUEST_OWNER.search(name) for name in self._class_names((fid[0], function.owner))):
+                return True
+        return bool(_WHOLE_REQUEST.search(function.name)) and self._walks_steps(fid)
+
+    def _walks_steps(self, fid: FunctionId) -> bool:
+        regions = self._index.function(fid).regions
+        loops = (regions[loop] for loop, kind in self._loops.kinds(fid).items() if kind is LoopKind.STEPS)
+        return any(words.loop_walks(loop.text, loop.targets) is words.Walk.STEPS for loop in loops)
+
     def _is_step_method(self, cid: ClassId, function: FunctionOutline) -> bool:
         name = function.name
         if name in ("forward", "__call__", "backward"):
             return self._is_forward(cid, function)
         if _BATCH_HOOK.search(name) or name in ("__torch_dispatch__", "__torch_function__"):
-            return not _EVALUATED.search(name)
-        if _STEP.search(name) and not _EVALUATED.search(name):
+            return not _OTHER_STEP.search(name)
+        if _STEP.search(name) and not _OTHER_STEP.search(name):
             return not words.steps_nothing(self._index.klass(cid).name) and not self._has_step_loop(cid, function)
         return self._is_step_by_class(cid, name)
 
@@ -71,7 +97,7 @@ class Entries:
         names = self._class_names(cid)
         if _AUTOGRAD in names or any(_ATTENTION.search(name) for name in names):
             return True
-        if function.name != "forward" or any(_REQUEST_OWNER.search(name) for name in names):
+        if function.name != "forward" or any(_REQUEST_OWNER.search(name) or _HELPER_OWNER.search(name) for name in names):
             return False
         return not self._has_step_loop(cid, function)
 
@@ -90,8 +116,6 @@ class Entries:
         return [*(self._index.klass(each).name for each in self._index.mro(cid)), *sorted(self._index.external_bases(cid))]
 
     def _has_step_loop(self, cid: ClassId, function: FunctionOutline) -> bool:
-        from hostlint.heat.loops import LoopKind
-
         return LoopKind.STEPS in self._loops.kinds((cid[0], function.index)).values()
 
 

@@ -29,7 +29,8 @@ class HeatMap:
         steps = [fid for fid, nature in self._natures.items() if nature is Nature.ANY and (fid in self.graph.hooks or entries.is_step(fid))]
         starts = {*steps, *self._forced}
         self._allowed = Allowed(self.graph, self._natures, lambda fid: fid in starts or entries.is_request(fid) or fid in self.graph.escaping)
-        reached = Reached(self.graph, self.loops, self._natures, self._allowed)
+        stops = {fid for fid in self._natures if fid not in starts and entries.is_whole_request(fid)}
+        reached = Reached(self.graph, self.loops, self._natures, self._allowed, stops)
         reached.spread(steps, self._forced)
         self._ways = reached.ways
         self._heats: dict[FunctionId, Heat] = {}

@@ -140,7 +140,11 @@ class StepLoops:
             if exposing or LoopKind.LAYERS in inner:
                 return step
             return LoopKind.STEPS if walk is Walk.DATA and self._works_on_device(shape, loop) else LoopKind.NEUTRAL
-        if walk is Walk.STEPS or any(self._is_rate(shape, edge) for edge in edges if edge in exposing or walk is Walk.DATA):
+        if words.names_requests(shape.outline.name):
+            return LoopKind.OUTER
+        if walk is Walk.STEPS or (walk is Walk.DATA and LoopKind.STEPS in inner):
+            return step
+        if any(self._is_rate(shape, edge) for edge in edges if edge in exposing or walk is Walk.DATA):
             return step
         return LoopKind.OUTER
 

@@ -7,7 +7,7 @@ from hostlint.heat.nature import Nature, is_unused, region_limits
 from hostlint.model import HeatLevel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Container, Iterable, Mapping
 
     from hostlint.heat.callgraph import CallGraph, Edge
     from hostlint.heat.loops import StepLoops
@@ -55,9 +55,12 @@ class Allowed:
 class Reached:
     """The functions that steps reach, each with the edge (or nothing, for an entry) that the shortest way to it ends in."""
 
-    def __init__(self, graph: CallGraph, loops: StepLoops, natures: Mapping[FunctionId, Nature], allowed: Allowed) -> None:
+    def __init__(
+        self, graph: CallGraph, loops: StepLoops, natures: Mapping[FunctionId, Nature], allowed: Allowed, stops: Container[FunctionId]
+    ) -> None:
         self._graph = graph
         self._loops = loops
+        self._stops = stops
         self._natures = natures
         self._allowed = allowed
         self.ways: dict[FunctionId, tuple[Edge | None, int]] = {}  # the last edge, and the step loop that it lies in (0: its function is hot)
@@ -110,5 +113,7 @@ class Reached:
                 self._push(distance + (1 if edge.certain else 2), edge.callee, edge, 0)
 
     def _may_heat(self, edge: Edge) -> bool:
+        if edge.callee in self._stops:
+            return False
         nature = self._natures[edge.callee]
         return nature is Nature.ANY or (nature is Nature.RARE and edge.certain)

@@ -91,6 +91,12 @@ def names_outer(name: str) -> bool:
 
 
 @cache
+def names_requests(name: str) -> bool:
+    """A function of that name goes through requests or epochs: `run_grouped_requests`, `train_epochs`."""
+    return any(_REQUESTS.search(part) for part in name.split("_"))
+
+
+@cache
 def steps_nothing(receiver: str) -> bool:
     """`profiler.step()`, `progress.step()`."""
     return bool(_NO_STEPPER.search(receiver))
