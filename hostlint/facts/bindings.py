@@ -2,25 +2,56 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
-from hostlint.facts.builder import FunctionBuilder
-from hostlint.facts.chains import bound_chains
+from hostlint.facts.builder import Environment, FunctionBuilder, Loop
+from hostlint.facts.chains import bound_chains, chain
 from hostlint.facts.dispatch import lower
-from hostlint.facts.graph import Op, SiteKind
+from hostlint.facts.graph import Node, Op, SiteKind
 
 
 def read_name(b: FunctionBuilder, name: str, line: int) -> int:
-    if b.env is not None and name in b.env:
-        return b.env[name]
+    if b.env is not None:
+        if name in b.env:
+            return b.env[name]
+        if any(name in loop.binds for loop in b.loops):
+            return _carried(b, b.env, name, line)
     if name in b.bindings and b.index and name not in b.outer_names:
         return b.unknown(line)
+    return b.keep(_outer(b, name, line))
+
+
+def _outer(b: FunctionBuilder, name: str, line: int) -> Node:
+    """The node of a name that the function itself does not bind."""
     functions = b.file.functions
     index = b.parent
     while index > 0:
         if name in functions[index].bindings:
-            return b.add(Op.FREE, line, name, index)
+            return (int(Op.FREE), line, name, index)
         index = functions[index].parent
-    return b.add(Op.GLOBAL, line, name)
+    return (int(Op.GLOBAL), line, name)
+
+
+def _carried(b: FunctionBuilder, env: Environment, name: str, line: int) -> int:
+    """A name that an open loop binds further down: it holds what an earlier round left there."""
+    node = b.keep(_outer(b, name, line)) if name in b.outer_names else -1
+    for loop in b.loops:
+        if name in loop.binds:
+            if name not in loop.phis:
+                loop.phis[name] = b.add(Op.PHI, line, (node,) if node >= 0 else ())
+            node = loop.phis[name]
+    env[name] = node
+    return node
+
+
+def close_loop(b: FunctionBuilder, loop: Loop, ends: Sequence[Environment | None]) -> None:
+    """Give the PHI nodes of a loop's head what its rounds leave; a name that turns out to be bound elsewhere is looked up there."""
+    for name, phi in loop.phis.items():
+        _, line, given = b.nodes[phi]
+        assert isinstance(given, tuple)
+        left = (env[name] for env in ends if env is not None and name in env)
+        operands = tuple(dict.fromkeys(node for node in (*given, *left) if node != phi))
+        b.nodes[phi] = (int(Op.PHI), line, operands) if operands else _outer(b, name, loop.line)
 
 
 def names_of(target: ast.expr) -> list[str]:
@@ -30,7 +61,7 @@ def names_of(target: ast.expr) -> list[str]:
 def assign_target(b: FunctionBuilder, target: ast.expr, value: int) -> None:
     """Bind a simple, starred or nested target; attributes and subscripts are written by the statements module."""
     if isinstance(target, ast.Name):
-        b.bind(target.id, value)
+        b.bind(target.id, _as_commented(b, target.id, value))
         b.forget_attributes(target.id)
     elif isinstance(target, (ast.Tuple, ast.List)):
         count = len(target.elts)
@@ -47,15 +78,36 @@ def assign_target(b: FunctionBuilder, target: ast.expr, value: int) -> None:
 def store_attribute(b: FunctionBuilder, target: ast.Attribute, value: int, source: ast.expr | None, annotation: str = "") -> None:
     """`self.name = value`: kept for the class (any method may read it) and for the rest of this function."""
     if isinstance(target.value, ast.Name):
+        value = _as_commented(b, chain(target), value)
         if b.env is not None:
             b.env[f"{target.value.id}.{target.attr}"] = value
-        if target.value.id == b.self_name and b.owner >= 0:
+        owner = _class_of(b, target.value.id)
+        if owner >= 0:
             texts = [annotation] if annotation else bound_chains(source) if source is not None else []
-            owner = b.file.classes[b.owner]
-            owner.attributes.extend((target.attr, b.index, value, text) for text in texts or [""])
-            return
+            b.file.classes[owner].attributes.extend((target.attr, b.index, value, text) for text in texts or [""])
     else:
         lower(b, target.value)
+
+
+def _class_of(b: FunctionBuilder, name: str) -> int:
+    """The class whose instance a name is: `self` of a method, also in the functions inside it; -1 for any other name."""
+    scope = b
+    while scope.index and name != scope.self_name:
+        if name in scope.bindings:
+            return -1
+        scope = b.file.functions[scope.parent]
+    return scope.owner if scope.index else -1
+
+
+def _as_commented(b: FunctionBuilder, name: str, value: int) -> int:
+    """The value that a name is bound to, with what a `# hostlint:` comment on a line of the statement says of it."""
+    if b.file.hints:
+        first, last = b.statement
+        for line in range(first, last + 1):
+            for said_of, what in b.file.hints.get(line, ()):
+                if said_of == name:
+                    value = b.add(Op.REFINE, line, value, what)
+    return value
 
 
 def store_item(b: FunctionBuilder, target: ast.Subscript, value: int, augmented: bool = False) -> int:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from hostlint.facts.graph import Node, Op, Site, SiteKind
@@ -22,6 +22,17 @@ class ClassBuilder:
     attributes: list[tuple[str, int, int, str]] = field(default_factory=list)
     annotations: list[tuple[str, str]] = field(default_factory=list)
     methods: list[tuple[str, int]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Loop:
+    """An open loop: the names that its body binds, the PHI nodes at its head, and the environments that leave its rounds early."""
+
+    line: int
+    binds: frozenset[str]
+    phis: Environment = field(default_factory=dict)
+    exits: list[Environment] = field(default_factory=list)  # at `break`
+    repeats: list[Environment] = field(default_factory=list)  # at `continue`
 
 
 @dataclass(slots=True)
@@ -73,30 +84,33 @@ class FunctionBuilder:
     yields: list[int] = field(default_factory=list)
     sites: list[Site] = field(default_factory=list)
     bindings: dict[str, list[int]] = field(default_factory=dict)
+    bound: list[tuple[str, int]] = field(default_factory=list)  # every binding in the order in which it was lowered
     refinements: list[tuple[str, int]] = field(default_factory=list)
     marks: list[tuple[int, int]] = field(default_factory=list)  # node -> Refinement that holds wherever the node is used
     outer_names: set[str] = field(default_factory=set)  # declared global or nonlocal
     statement: tuple[int, int] = (0, 0)
-    loop_exits: list[list[Environment]] = field(default_factory=list)  # environments at `break`, a list per open loop
-    loop_repeats: list[list[Environment]] = field(default_factory=list)  # environments at `continue`
+    loops: list[Loop] = field(default_factory=list)
     default_devices: list[int] = field(default_factory=list)  # open `with torch.device(…)` blocks
 
     def __post_init__(self) -> None:
         self.regions.append(Region(int(RegionKind.BODY), 0, self.line, "", ()))  # type: ignore[arg-type]  # plain numbers, for marshal
 
     def add(self, op: Op, line: int, *operands: object) -> int:
-        self.nodes.append((int(op), line, *operands))
+        return self.keep((int(op), line, *operands))
+
+    def keep(self, node: Node) -> int:
+        self.nodes.append(node)
         return len(self.nodes) - 1
 
     def unknown(self, line: int = 0) -> int:
         return self.add(Op.UNKNOWN, line)
 
     def bind(self, name: str, node: int) -> None:
-        """A local name (or `self.attribute`) now stands for the node."""
-        if self.env is None:
-            self.env = {}
-        self.env[name] = node
+        """A local name (or `self.attribute`) now stands for the node; in code that is never reached it is merely local."""
         self.bindings.setdefault(name, []).append(node)
+        self.bound.append((name, node))
+        if self.env is not None:
+            self.env[name] = node
 
     def forget_attributes(self, name: str) -> None:
         """After `name` was bound anew, what was known of `name.attribute` no longer holds."""
@@ -132,14 +146,22 @@ class FunctionBuilder:
             others = [env.get(name, -1) for env in rest]
             if all(other == node for other in others):
                 merged[name] = node
-            elif "." not in name or -1 not in others:
-                merged[name] = self._phi(line, [node, *others])
-        for env in rest:
-            for name, node in env.items():
-                if name not in merged and name not in first and "." not in name:
-                    merged[name] = node
+            elif "." not in name or -1 not in others:  # an attribute that one path leaves alone is looked up anew
+                merged[name] = self.phi(line, [node, *others])
+        for name in dict.fromkeys(name for env in rest for name in env if name not in first and "." not in name):
+            merged[name] = self.phi(line, [env.get(name, -1) for env in rest])
         return merged
 
-    def _phi(self, line: int, nodes: Sequence[int]) -> int:
+    def settle(self, line: int, before: Environment | None, start: int, own: Collection[str] = ()) -> None:
+        """After a part of an expression that runs or not: what it bound since `start` is joined in, what its tests said is forgotten."""
+        after, self.env = self.env, before
+        if after is None or before is None:
+            return
+        for name in dict.fromkeys(name for name, _ in self.bound[start:]):
+            if name not in own and name in after:
+                before[name] = self.phi(line, [before.get(name, -1), after[name]])
+
+    def phi(self, line: int, nodes: Sequence[int]) -> int:
+        """A node that is one of these; negative ones stand for paths that say nothing."""
         distinct = tuple(dict.fromkeys(node for node in nodes if node >= 0))
         return distinct[0] if len(distinct) == 1 else self.add(Op.PHI, line, distinct)

@@ -14,6 +14,7 @@ FACTORIES = frozenset(
 )
 APPENDERS = frozenset({"append", "add", "appendleft"})
 EXTENDERS = frozenset({"extend", "update"})
+MUTATORS = APPENDERS | EXTENDERS | {"insert"}
 LAZY_LOGGERS = frozenset({"debug", "info", "warning", "error", "exception", "critical", "log", "warn"})
 
 

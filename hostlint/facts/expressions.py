@@ -111,12 +111,14 @@ def _bool(b: FunctionBuilder, node: ast.BoolOp) -> int:
 def _operands(b: FunctionBuilder, node: ast.BoolOp, tested: str) -> int:
     """`a and b`: all but the last operand are tested (the last too where the whole is), later ones only where the earlier let them run."""
     word = "and" if isinstance(node.op, ast.And) else "or"
-    before = dict(b.env) if b.env is not None else None
     operands = []
     region = b.region
+    start, before = 0, b.env
     for position, part in enumerate(node.values):
         last = position == len(node.values) - 1
         operands.append(lower(b, part) if last and not tested else lower_test(b, part, tested if last else word))
+        if position == 0:  # it runs in any case
+            start, before = len(b.bound), dict(b.env) if b.env is not None else None
         if not last:
             refine(b, part, word == "and")
             guard = guard_of(part, b.file.switches)
@@ -124,9 +126,7 @@ def _operands(b: FunctionBuilder, node: ast.BoolOp, tested: str) -> int:
             if kind is not None:
                 b.open_region(kind, part.lineno, guard.text)
     b.region = region
-    after, b.env = b.env, before
-    if before is not None and after is not None:
-        before.update({name: after[name] for name in after if name not in before})
+    b.settle(node.lineno, before, start)
     return b.add(Op.BOOL, node.lineno, word, tuple(operands))
 
 
@@ -196,7 +196,7 @@ def _dict(b: FunctionBuilder, node: ast.Dict) -> int:
 @lowers(ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 def _comprehension(b: FunctionBuilder, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> int:
     before = dict(b.env) if b.env is not None else None
-    region = b.region
+    start, region = len(b.bound), b.region
     for generator in node.generators:
         iterated = lower(b, generator.iter)
         pairs = element_chains(generator.target, generator.iter)
@@ -212,7 +212,8 @@ def _comprehension(b: FunctionBuilder, node: ast.ListComp | ast.SetComp | ast.Ge
     else:
         kind = {ast.ListComp: "list", ast.SetComp: "set", ast.GeneratorExp: "generator"}[type(node)]
         element = lower(b, node.elt)
-    b.region, b.env = region, before
+    b.region = region
+    b.settle(node.lineno, before, start, [name for generator in node.generators for name in names_of(generator.target)])
     return b.add(Op.COMPREHENSION, node.lineno, kind, element)
 
 

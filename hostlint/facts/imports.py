@@ -33,5 +33,5 @@ def absolute(file: FileBuilder, level: int, module: str | None) -> str:
         return module or ""
     parts = file.module.split(".") if file.module else []
     drop = level - 1 if file.is_package else level
-    parts = parts[: len(parts) - drop] if drop else parts
+    parts = parts[: max(0, len(parts) - drop)]
     return ".".join([*parts, *([module] if module else [])])

@@ -3,7 +3,10 @@ from __future__ import annotations
 
 import ast
 import functools
+import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import hostlint.facts.calls
@@ -14,6 +17,9 @@ from hostlint.facts.graph import FunctionGraph, Op, Refinement
 from hostlint.facts.positions import Positions
 from hostlint.facts.schema import ClassOutline, FileOutline, FunctionFlag, FunctionOutline
 from hostlint.facts.statements import lower_block
+
+
+DEPTH = 12_000
 
 
 class FileFacts(NamedTuple):
@@ -28,16 +34,27 @@ def lower_file(text: str, path: str, module: str, is_package: bool = False) -> F
         tree = ast.parse(text)
     hints, flags = _comments(text)
     file = FileBuilder(module, path, is_package, Positions(text), interesting_names(), hints, flags)
-    lines = text.count("\n") + (not text.endswith("\n") and bool(text))
-    top = FunctionBuilder(file, 0, "<module>", "<module>", 1, lines, -1, 0, 0)
+    top = FunctionBuilder(file, 0, "<module>", "<module>", 1, file.positions.count, -1, 0, 0)
     file.functions.append(top)
-    lower_block(top, tree.body)
-    for child, _, body in file.pending:  # grows while nested functions are met
-        enter(child)
-        read_hints(child, body)
-        lower_block(child, body)
+    with _depth():
+        lower_block(top, tree.body)
+        for child, _, body in file.pending:  # grows while nested functions are met
+            enter(child)
+            read_hints(child, body)
+            lower_block(child, body)
     graphs = tuple(_graph(function) for function in file.functions)
-    return FileFacts(_outline(file, lines, graphs), graphs)
+    return FileFacts(_outline(file, file.positions.count, graphs), graphs)
+
+
+@contextmanager
+def _depth() -> Iterator[None]:
+    """What `ast` could parse is lowered by recursion: a long chain of `elif`s or `+` takes some frames for each link."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, DEPTH))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
 
 
 def _comments(text: str) -> tuple[dict[int, tuple[tuple[str, int], ...]], dict[int, int]]:

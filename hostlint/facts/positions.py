@@ -11,6 +11,7 @@ class Positions:
         self._ascii = text.isascii()
         # ast counts lines as the tokenizer does: only \n, \r and \r\n end one, not form feeds or Unicode separators
         self._lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        self.count = len(self._lines) - (not self._lines[-1])
 
     def column(self, line: int, offset: int) -> int:
         if self._ascii:

@@ -29,6 +29,7 @@ def refine(b: FunctionBuilder, test: ast.expr, holds: bool) -> None:
 
 
 def _narrow(b: FunctionBuilder, target: ast.expr, what: Refinement) -> None:
+    target = target.target if isinstance(target, ast.NamedExpr) else target
     text = chain(target)
     if b.env is None or not isinstance(target, (ast.Name, ast.Attribute)) or text.count(".") > 1 or text.startswith("?"):
         return

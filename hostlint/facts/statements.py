@@ -5,20 +5,20 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from hostlint.facts.bindings import assign_target, names_of, read_name, store_attribute, store_item
-from hostlint.facts.builder import Environment, FunctionBuilder
+from hostlint.facts.bindings import assign_target, close_loop, names_of, read_name, store_attribute, store_item
+from hostlint.facts.builder import Environment, FunctionBuilder, Loop
+from hostlint.facts.calls import MUTATORS
 from hostlint.facts.chains import bound_chains, chain, element_chains, iterated_chain, while_words
 from hostlint.facts.dispatch import lower
 from hostlint.facts.expressions import OPERATORS, lower_test
 from hostlint.facts.functions import declare_class, declare_function
-from hostlint.facts.graph import Op, Refinement
+from hostlint.facts.graph import Op
 from hostlint.facts.guards import NOTHING, Guard, classify, reads_off_switch
 from hostlint.facts.imports import import_names
 from hostlint.facts.refinements import refine
 from hostlint.facts.schema import RegionKind
 
 Lowering = Callable[[FunctionBuilder, Any], None]
-HINTS = {"device": Refinement.DEVICE, "host": Refinement.HOST, "constant": Refinement.CONSTANT}
 
 
 def lower_block(b: FunctionBuilder, body: Sequence[ast.stmt]) -> None:
@@ -57,7 +57,7 @@ def _assign(b: FunctionBuilder, node: ast.Assign) -> None:
 def _bind(b: FunctionBuilder, target: ast.expr, value: int, source: ast.expr | None, annotation: str = "") -> None:
     if isinstance(target, ast.Attribute):
         store_attribute(b, target, value, source, annotation)
-    elif isinstance(target, ast.Tuple) and isinstance(source, ast.Tuple) and len(target.elts) == len(source.elts):
+    elif isinstance(target, ast.Tuple) and isinstance(source, ast.Tuple) and _pairs_up(target, source):
         elements = b.nodes[value][3]
         assert isinstance(elements, tuple)
         for part, piece, text in zip(target.elts, elements, source.elts, strict=True):
@@ -65,10 +65,11 @@ def _bind(b: FunctionBuilder, target: ast.expr, value: int, source: ast.expr | N
     else:
         if isinstance(target, ast.Name) and source is not None:
             b.assigns.update(dict.fromkeys((target.id, text) for text in bound_chains(source)))
-        hints = [what for name, what in b.file.hints.get(target.lineno, ()) if isinstance(target, ast.Name) and name == target.id]
-        for what in hints:
-            value = b.add(Op.REFINE, target.lineno, value, what)
         assign_target(b, target, value)
+
+
+def _pairs_up(target: ast.Tuple, source: ast.Tuple) -> bool:
+    return len(target.elts) == len(source.elts) and not any(isinstance(part, ast.Starred) for part in (*target.elts, *source.elts))
 
 
 def _annotated(b: FunctionBuilder, node: ast.AnnAssign) -> None:
@@ -94,7 +95,7 @@ def _augmented(b: FunctionBuilder, node: ast.AugAssign) -> None:
         else:
             assign_target(b, node.target, b.add(Op.BINOP, node.lineno, f"{operator}=", before, operand))
     elif isinstance(node.target, ast.Attribute):
-        before = b.add(Op.ATTR, node.lineno, lower(b, node.target.value), node.target.attr)
+        before = lower(b, node.target)
         store_attribute(b, node.target, b.add(Op.BINOP, node.lineno, f"{operator}=", before, operand), None)
 
 
@@ -134,6 +135,8 @@ def _delete(b: FunctionBuilder, node: ast.Delete) -> None:
         if isinstance(target, ast.Name) and b.env is not None:
             b.env.pop(target.id, None)
             b.forget_attributes(target.id)
+        elif isinstance(target, ast.Attribute) and b.env is not None:
+            b.env.pop(chain(target), None)
 
 
 def _if(b: FunctionBuilder, node: ast.If, rest: Sequence[ast.stmt]) -> None:
@@ -177,32 +180,27 @@ def bound_names(body: Sequence[ast.stmt]) -> Iterator[str]:
                 yield chain(part)
             elif isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Store) and isinstance(part.value, ast.Name):
                 yield part.value.id
-            elif isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in {"append", "extend", "insert", "add"}:
+            elif isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in MUTATORS:
                 yield chain(part.func.value)
 
 
 def _loop(b: FunctionBuilder, node: ast.For | ast.AsyncFor | ast.While, head: Callable[[], None]) -> None:
     """A loop: names that the body binds are PHI nodes at the head, closed over what the body and its `continue`s leave."""
-    entry = dict(b.env) if b.env is not None else None
-    phis: Environment = {}
-    if b.env is not None:
-        for name in dict.fromkeys(bound_names([node])):
-            if name in b.env:
-                phis[name] = b.add(Op.PHI, node.lineno, (b.env[name],))
-                b.env[name] = phis[name]
+    names = list(bound_names([node])) if b.env is not None else []
+    loop = Loop(node.lineno, frozenset(names))
+    for name in names:
+        if b.env is not None and name in b.env and name not in loop.phis:
+            loop.phis[name] = b.env[name] = b.add(Op.PHI, node.lineno, (b.env[name],))
     at_head = dict(b.env) if b.env is not None else None
-    b.loop_exits.append([])
-    b.loop_repeats.append([])
+    b.loops.append(loop)
     head()
     lower_block(b, node.body)
-    ends = [b.env, *b.loop_repeats.pop()]
-    for name, phi in phis.items():
-        operands = [b.nodes[phi][2][0], *(env[name] for env in ends if env is not None and name in env)]  # type: ignore[index]
-        b.nodes[phi] = (int(Op.PHI), node.lineno, tuple(dict.fromkeys(o for o in operands if o != phi)))
-    exits = b.loop_exits.pop()
-    b.env = b.join(node.lineno, [at_head, *ends]) if entry is not None else None
+    b.loops.pop()
+    ends = [b.env, *loop.repeats]
+    close_loop(b, loop, ends)
+    b.env = b.join(node.lineno, [at_head, *ends])
     lower_block(b, node.orelse)
-    b.env = b.join(node.lineno, [b.env, *exits])
+    b.env = b.join(node.lineno, [b.env, *loop.exits])
 
 
 def _for(b: FunctionBuilder, node: ast.For | ast.AsyncFor) -> None:
@@ -230,14 +228,14 @@ def _while(b: FunctionBuilder, node: ast.While) -> None:
 
 
 def _break(b: FunctionBuilder, _: ast.Break) -> None:
-    if b.env is not None and b.loop_exits:
-        b.loop_exits[-1].append(b.env)
+    if b.env is not None and b.loops:
+        b.loops[-1].exits.append(b.env)
     b.env = None
 
 
 def _continue(b: FunctionBuilder, _: ast.Continue) -> None:
-    if b.env is not None and b.loop_repeats:
-        b.loop_repeats[-1].append(b.env)
+    if b.env is not None and b.loops:
+        b.loops[-1].repeats.append(b.env)
     b.env = None
 
 
@@ -256,12 +254,13 @@ def _with(b: FunctionBuilder, node: ast.With | ast.AsyncWith) -> None:
 
 def _try(b: FunctionBuilder, node: ast.Try) -> None:
     before = dict(b.env) if b.env is not None else None
+    start = len(b.bound)
     lower_block(b, node.body)
+    on_the_way = _interrupted(b, node, before, b.bound[start:])
     lower_block(b, node.orelse)
-    after = b.env
-    outcomes = [after]
+    outcomes = [b.env]
     for handler in node.handlers:
-        b.env = b.join(handler.lineno, [before, after])
+        b.env = dict(on_the_way) if on_the_way is not None else None
         region = b.open_region(RegionKind.EXCEPT, handler.lineno, "in an except branch")
         if handler.name and b.env is not None:
             b.bind(handler.name, b.add(Op.CONST, handler.lineno, "exception", None))
@@ -269,7 +268,24 @@ def _try(b: FunctionBuilder, node: ast.Try) -> None:
         b.region = region
         outcomes.append(b.env)
     b.env = b.join(node.lineno, outcomes)
+    ends_here = b.env is None
+    if ends_here:  # the `finally` of a `return` or `raise` runs all the same
+        b.env = on_the_way
     lower_block(b, node.finalbody)
+    if ends_here:
+        b.env = None
+
+
+def _interrupted(b: FunctionBuilder, node: ast.Try, before: Environment | None, bound: Sequence[tuple[str, int]]) -> Environment | None:
+    """The environment where an exception leaves the body of a `try`: each name may hold any value that it was given there."""
+    if before is None:
+        return None
+    env = dict(b.join(node.lineno, [before, b.env]) or before)
+    given: dict[str, list[int]] = {}
+    for name, value in bound:
+        given.setdefault(name, []).append(value)
+    env.update((name, b.phi(node.lineno, [before.get(name, -1), *values])) for name, values in given.items())
+    return env
 
 
 def _match(b: FunctionBuilder, node: ast.Match) -> None:
@@ -286,6 +302,9 @@ def _match(b: FunctionBuilder, node: ast.Match) -> None:
             lower_test(b, case.guard, "if")
         lower_block(b, case.body)
         outcomes.append(b.env)
+    last = node.cases[-1]
+    if last.guard is None and isinstance(last.pattern, ast.MatchAs) and last.pattern.pattern is None:  # `case _`
+        outcomes = outcomes[1:]
     b.env = b.join(node.lineno, outcomes)
 
 
