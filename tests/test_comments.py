@@ -65,6 +65,12 @@ def test_other_tools_comments_may_stand_before() -> None:
     assert found.span.column == 27
 
 
+def test_several_directives_end_where_the_next_comment_begins() -> None:
+    comments = read("x.item()  # hostlint: ignore[HL101] one  # hostlint: ignore[HL102] two  # noqa: E1\n")
+    assert [(found.selectors, found.reason) for found in comments.suppressions] == [(("HL101",), "one"), (("HL102",), "two")]
+    assert [(found.span.column, found.span.end_column) for found in comments.suppressions] == [(11, 40), (42, 71)]
+
+
 def test_two_in_one_line() -> None:
     comments = read("def f(x):  # hostlint: hot  # hostlint: device(x)\n    pass\n")
     hint = comments.hints[1]
@@ -106,6 +112,7 @@ def test_header_hints() -> None:
     assert inner is not None
     assert inner.constant == ("scale",)
     assert comments.hint(5, 9) is None
+    assert comments.hint(3, 3) is None
 
 
 @pytest.mark.parametrize(

@@ -168,6 +168,14 @@ def test_wide_characters_are_underlined_cell_by_cell(make: MAKE, tmp_path: Path)
     assert lines[4] == "  |              ^^^^^^^^^^^"
 
 
+def test_a_finding_over_many_lines_shows_its_first_five(make: MAKE, tmp_path: Path) -> None:
+    sources = Sources(tmp_path, {"train.py": "f(\n" + "".join(f"    a{number},\n" for number in range(2, 12)) + "\n)\n"})
+    tall = replace(UPLOAD, span=Span(1, 1, 13, 2))
+    lines = render(replace(make(), sources=sources, result=ScanResult((tall,))), "full").splitlines()
+    assert [line.split("|")[0].strip() for line in lines[2:14]] == ["", "1", "", "2", "", "3", "", "4", "", "5", "", "..."]
+    assert lines[4:7] == ["   | ^^", " 2 |     a2,", "   |     ^^^"]
+
+
 def test_a_very_long_line_is_cut_around_the_finding(make: MAKE, tmp_path: Path) -> None:
     sources = Sources(tmp_path, {"train.py": f"\n\n{'a' * 500}loss.item(){'b' * 500}\n"})
     long = replace(UPLOAD, span=Span(3, 501, 3, 512))
@@ -288,6 +296,11 @@ def test_junit(make: MAKE) -> None:
     error = cases[2].find("error")
     assert error is not None
     assert error.get("message") == "cannot be parsed: 'x' \ufffd & more"
+
+
+def test_junit_has_a_passed_case_only_where_there_is_nothing(make: MAKE) -> None:
+    suites = ET.fromstring(render(make(LOSS), "junit").encode())  # noqa: S314  our own text
+    assert [[child.tag for child in case] for case in suites[0]] == [["failure"]]
 
 
 def test_junit_of_nothing_is_a_passed_case(make: MAKE) -> None:

@@ -70,6 +70,13 @@ def test_any_line_of_the_statement() -> None:
     assert kept(outcome) == [("HL101", 5), ("HL201", 2)]
 
 
+@pytest.mark.parametrize("line", [1, 2, 3])
+def test_its_first_and_its_last_line_belong_to_a_statement(line: int) -> None:
+    lines = ["x = f(", "    a.item()", ")", "y = 1", ""]
+    lines[line - 1] += "  # hostlint: ignore[HL101] why"
+    assert kept(run("\n".join(lines), finding("HL101", 2, (1, 3)), finding("HL201", 4, (4, 4)))) == [("HL201", 4)]
+
+
 def test_alone_above_the_statement() -> None:
     text = """
         # hostlint: ignore[HL101] why
@@ -176,7 +183,9 @@ def test_an_allow_block_is_never_unused_for_it_may_serve_the_run() -> None:
 
 def test_an_allow_block_without_reason_or_with_computed_rules() -> None:
     imported = "from hostlint.runtime_checks import allow"
-    assert kept(run(ALLOW.format(imported=imported, call='allow("", rules=["HL1"])'))) == [("HL902", 3)]
+    (fault,) = run(ALLOW.format(imported=imported, call='é(), allow("", rules=["HL1"])')).kept
+    assert (fault.code, fault.span) == ("HL902", Span(3, 15, 3, 39))
+    assert kept(run(ALLOW.format(imported=imported, call="allow(WHY)"))) == []
     outcome = run(ALLOW.format(imported=imported, call='allow("why", rules=RULES)'), finding("HL101", 4, (4, 4)))
     assert kept(outcome) == [("HL101", 4), ("HL904", 3)]
 
