@@ -131,6 +131,9 @@ def _every_n(test: ast.expr) -> int:
 
 
 def _is_period(node: ast.expr) -> bool:
+    """Rare enough to be no step of its own: not a small number, and not gradient accumulation, after which a whole step follows."""
+    if "accum" in chain(node).lower():
+        return False
     return not (isinstance(node, ast.Constant) and isinstance(node.value, int) and node.value < SMALL_MODULUS)
 
 
