@@ -154,7 +154,7 @@ class Dispatch:
         return found.kind is Kind.OBJECT and is_module_name(found.name)
 
     def _steps_by_name(self, fid: FunctionId, chain: str, name: str) -> bool:
-        if name in ("backward", "replay") or words.names_model(name):
+        if name in ("backward", "replay") or words.names_model(name.removesuffix("s") if chain.endswith("[]") else name):  # blocks[i](x)
             return True
         receiver = words.receiver_name(chain)
         if words.names_step(name):

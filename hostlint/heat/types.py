@@ -59,9 +59,11 @@ class Typing:
         self._scopes: dict[tuple[int, int, str], int] = {}
 
     def of_chain(self, file: int, function: int, chain: str) -> Types:
+        if chain.startswith("[]"):
+            return self._in_container(file, function, chain)
         head = _TOKEN.match(chain)
         if head is None:
-            return self._in_container(file, function, chain) if chain.startswith("[]") else ()
+            return ()
         scope = self._scope(file, function, head.group())
         key = (file, scope, chain)
         found = self._chains.get(key)

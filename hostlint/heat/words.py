@@ -18,13 +18,13 @@ class Walk(Enum):
 
 _MODEL = re.compile(
     r"(^|_)(model|net|network|unet|transformer|dit|vae|denoiser|policy|block|layer|encoder|decoder|generator|discriminator|actor|critic|"
-    r"backbone|lm|llm|module|expert|controlnet|teacher|student|refiner|predictor)s?(_?\d+)?$",
+    r"backbone|lm|llm|module|expert|controlnet|teacher|student|refiner|predictor)(_?\d+)?$",
     re.IGNORECASE,
 )
 _VERB = re.compile(
     r"^_*(get|load|build|create|make|prepare|init|initialize|wrap|unwrap|save|set|setup|is|has|add|remove|register|find|parse|convert|export|"
     r"count|print|log|check|validate|configure|select|freeze|unfreeze|move|offload|onload|compile|import|list|download|quantize|shard|patch|"
-    r"replace|instantiate|resolve|reset|clear|delete|free|warmup|destroy|cast|copy|merge|fuse|retrieve|update|index_for|num|max|min|on)_"
+    r"replace|instantiate|resolve|reset|clear|delete|free|warmup|destroy|cast|copy|merge|fuse|retrieve|update|index_for|num|max|min|on|named)_"
 )
 _LOSS = re.compile(r"(^|_)(loss|criterion|objective)(_fn|_func|_function)?$", re.IGNORECASE)
 _STEP_CALL = re.compile(r"^_*forward(_(?!to_)\w+)?$|(^|_)(step|microstep|substep)$")

@@ -1,0 +1,360 @@
+"""Which calls carry heat: every `probe()` stands in a place whose heat the comment behind it says."""
+from __future__ import annotations
+
+import textwrap
+
+from hostlint.facts.lower import lower_file
+from hostlint.heat import compute_heat
+from hostlint.index import ProjectIndex
+
+
+def differences(**sources: str) -> list[str]:
+    """The places where the heat of a `probe()` is not the one its line's comment names; a module's name may use `__` for a dot."""
+    texts = {name.replace("__", "."): textwrap.dedent(text) for name, text in sources.items()}
+    files = [lower_file(text, name.replace(".", "/") + ".py", name).outline for name, text in texts.items()]
+    heat = compute_heat(ProjectIndex(files))
+    wrong, seen = [], 0
+    for number, outline in enumerate(files):
+        lines = texts[outline.module].splitlines()
+        for function in outline.functions:
+            for call in function.calls:
+                if call.chain == "probe":
+                    seen += 1
+                    found = heat.site((number, function.index), call.region).level.label
+                    wanted = lines[call.line - 1].rpartition("# ")[2]
+                    wrong += [] if found == wanted else [f"{outline.module}:{call.line} is {found}, not {wanted}"]
+    assert seen, "no probe in the sources"
+    return wrong
+
+
+LOOP = "def run(model, timesteps):\n    for t in timesteps:\n        model(t)\n"
+
+
+def test_functions_of_other_modules_through_imports_and_re_exports():
+    assert not differences(
+        main="""
+        from tools import helper
+        import tools.deep as deep
+
+        def run(model, timesteps):
+            helper()
+            for t in timesteps:
+                model(t)
+                probe()  # loop
+                helper()
+                deep.other()
+            probe()  # request
+        """,
+        tools="from tools.impl import helper\n",
+        tools__impl="def helper():\n    probe()  # call\n    inner()\n\ndef inner():\n    probe()  # call\n\ndef unused():\n    probe()  # request\n",
+        tools__deep="def other():\n    probe()  # call\n",
+    )
+
+
+def test_methods_inherited_overridden_and_super():
+    assert not differences(
+        main="""
+        class Base:
+            def run(self, model, timesteps):
+                for t in timesteps:
+                    model(t)
+                    self.advance()
+
+            def advance(self):
+                probe()  # call
+
+            def idle(self):
+                probe()  # request
+
+        class Child(Base):
+            def advance(self):
+                super().advance()
+                self.inner()
+
+            def inner(self):
+                probe()  # call
+
+        class Mixin:
+            def go(self, model, timesteps):
+                for t in timesteps:
+                    model(t)
+                    self.sibling()
+
+        class Sibling:
+            def sibling(self):
+                probe()  # call
+
+        class Both(Mixin, Sibling):
+            pass
+        """
+    )
+
+
+def test_attributes_by_constructor_annotation_and_property():
+    assert not differences(
+        main="""
+        from typing import Optional
+
+        class Helper:
+            def prepare(self):
+                probe()  # call
+
+            @property
+            def length(self):
+                probe()  # call
+                return 3
+
+        class Other:
+            def tick(self):
+                probe()  # call
+
+        class Runner:
+            other: "Optional[Other]"
+
+            def __init__(self):
+                self.helper = Helper()
+
+            def run(self, model, timesteps):
+                for t in timesteps:
+                    model(t)
+                    self.helper.prepare()
+                    self.other.tick()
+                    self.go()
+
+            def go(self):
+                n = self.helper
+                return n.length
+        """
+    )
+
+
+def test_locals_parameters_elements_and_returned_objects():
+    assert not differences(
+        main="""
+        class One:
+            def work(self):
+                probe()  # call
+
+        class Two:
+            def work(self):
+                probe()  # call
+
+        class Three:
+            def work(self):
+                probe()  # call
+
+        class Four:
+            def work(self):
+                probe()  # call
+
+        class Never:
+            def work(self):
+                probe()  # request
+
+        def make():
+            return Three()
+
+        def annotated() -> list[Four]:
+            ...
+
+        def run(model, timesteps, two: Two | None):
+            ones = {"a": One()}
+            for t in timesteps:
+                model(t)
+                for name, one in ones.items():
+                    one.work()
+                two.work()
+                make().work()
+                for four in annotated():
+                    four.work()
+        """
+    )
+
+
+def test_a_module_that_is_called_runs_forward_and_its_callees():
+    assert not differences(
+        main="""
+        from torch import nn
+
+        def helper():
+            probe()  # call
+
+        class Block(nn.Module):
+            def forward(self, x):
+                helper()
+                probe()  # call
+                return x
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.blocks = nn.ModuleList([Block() for _ in range(3)])
+                probe()  # cold
+
+            def forward(self, x):
+                for block in self.blocks:
+                    x = block(x)
+                    probe()  # loop
+                return x
+
+            def describe(self):
+                probe()  # request
+        """
+    )
+
+
+def test_partials_callbacks_lambdas_and_hooks():
+    assert not differences(
+        main="""
+        import functools
+        import torch
+        from torch.utils.checkpoint import checkpoint
+
+        def first():
+            probe()  # call
+
+        def second():
+            probe()  # call
+
+        def third():
+            probe()  # call
+
+        def fourth(module, args):
+            probe()  # call
+
+        def fifth():
+            probe()  # call
+
+        class Runner:
+            def __init__(self, net):
+                self.fast = functools.partial(first, 1)
+                self.compiled = torch.compile(fifth)
+                net.register_forward_hook(fourth)
+                net.register_forward_pre_hook(lambda m, a: probe())  # call
+
+            def run(self, model, timesteps):
+                for t in timesteps:
+                    model(t)
+                    self.fast()
+                    self.compiled()
+                    checkpoint(second, t)
+                    sorted([1], key=lambda v: third())
+        """
+    )
+
+
+def test_decorators_put_their_wrapper_on_the_path():
+    assert not differences(
+        main="""
+        def traced(function):
+            def wrapper(*args):
+                probe()  # call
+                return function(*args)
+            return wrapper
+
+        @traced
+        def helper():
+            probe()  # call
+
+        def run(model, timesteps):
+            for t in timesteps:
+                model(t)
+                helper()
+        """
+    )
+
+
+def test_nested_functions_and_function_level_imports():
+    assert not differences(
+        main="""
+        def run(model, timesteps):
+            from late import helper
+
+            def inner():
+                probe()  # call
+
+            for t in timesteps:
+                model(t)
+                inner()
+                helper()
+        """,
+        late="def helper():\n    probe()  # call\n",
+    )
+
+
+def test_iterating_an_object_runs_its_iterator():
+    assert not differences(
+        main="""
+        class Feed:
+            def __iter__(self):
+                probe()  # call
+                yield 1
+
+        def run(model, timesteps):
+            feed = Feed()
+            for t in timesteps:
+                model(t)
+                for item in feed:
+                    probe()  # loop
+        """
+    )
+
+
+def test_unknown_receivers_fall_back_to_a_rare_method_name_only():
+    assert not differences(
+        main="""
+        class Engine:
+            def rotate_pages(self):
+                probe()  # call
+
+            def get(self):
+                probe()  # request
+
+        def run(model, timesteps, thing):
+            for t in timesteps:
+                model(t)
+                thing.state.rotate_pages()
+                thing.state.get()
+                t.cuda()
+        """
+    )
+
+
+def test_a_method_inherited_from_outside_is_not_taken_for_another_class_s():
+    assert not differences(
+        main="""
+        from lib import Client
+
+        class Mine(Client):
+            pass
+
+        class Other:
+            def rotate_pages(self):
+                probe()  # request
+
+        def run(model, timesteps):
+            mine = Mine()
+            for t in timesteps:
+                model(t)
+                mine.rotate_pages()
+        """
+    )
+
+
+def test_many_methods_of_one_name_are_no_evidence():
+    classes = "\n".join(f"class C{i}:\n    def rotate_pages(self):\n        probe()  # request\n" for i in range(9))
+    assert not differences(main=classes + LOOP + "        t.rotate_pages()\n")
+
+
+def test_functions_named_by_a_string():
+    assert not differences(
+        main="""
+        def special_path():
+            probe()  # call
+
+        def run(model, timesteps, table):
+            for t in timesteps:
+                model(t)
+                getattr(table, "special_path")()
+        """
+    )

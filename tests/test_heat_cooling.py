@@ -1,0 +1,221 @@
+"""What cools: guards inside a function, and functions that run once, rarely, or never in earnest."""
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from hostlint.facts.lower import lower_file
+from hostlint.facts.schema import RegionKind
+from hostlint.heat import compute_heat
+from hostlint.index import ProjectIndex
+
+
+def differences(source: str, path: str = "main.py", **regions: RegionKind) -> list[str]:
+    """The lines where the heat of a `probe()` is not the one that the comment names."""
+    text = textwrap.dedent(source)
+    outline = lower_file(text, path, path.removesuffix(".py").replace("/", ".")).outline
+    heat = compute_heat(ProjectIndex([outline]))
+    wrong, seen = [], 0
+    for function in outline.functions:
+        for call in function.calls:
+            if call.chain == "probe":
+                seen += 1
+                found = heat.site((0, function.index), call.region).level.label
+                wanted = text.splitlines()[call.line - 1].rpartition("# ")[2]
+                wrong += [] if found == wanted else [f"{call.line} is {found}, not {wanted}"]
+    assert seen
+    return wrong
+
+
+def test_guards_cool_places_and_what_is_only_called_behind_them():
+    assert not differences("""
+    def behind():
+        probe()  # request
+
+    def in_handler():
+        probe()  # cold
+
+    def go(self, model, timesteps, fallback=None):
+        for step, t in enumerate(timesteps):
+            model(t)
+            if self.table is None:
+                self.table = probe()  # request
+                behind()
+            if step % 100 == 0:
+                probe()  # request
+                behind()
+            if verbose:
+                probe()  # request
+            if step == 0:
+                probe()  # request
+            try:
+                probe()  # loop
+            except ValueError:
+                probe()  # cold
+                in_handler()
+            if torch.jit.is_tracing():
+                probe()  # cold
+            if fallback is None:
+                probe()  # loop
+    """)
+
+
+def test_a_loop_behind_a_guard_is_no_hotter_than_the_guard():
+    assert not differences("""
+    def go(self, model, timesteps, valid):
+        for step, t in enumerate(timesteps):
+            model(t)
+            if step % 100 == 0:
+                for x in valid:
+                    model(x)
+                    probe()  # request
+            if self.table is None:
+                self.table = [probe() for _ in range(3)]  # request
+    """)
+
+
+def test_a_callee_that_is_also_called_without_a_guard_stays_hot():
+    assert not differences("""
+    def helper():
+        probe()  # call
+
+    def go(self, model, timesteps):
+        for t in timesteps:
+            model(t)
+            if verbose:
+                helper()
+            helper()
+    """)
+
+
+@pytest.mark.parametrize("name", ["__init__", "__post_init__", "__repr__", "extra_repr", "state_dict", "load_state_dict", "load_weights", "warmup",
+                                  "from_pretrained", "add_cli_args", "process_weights_after_loading", "bench_step"])  # fmt: skip
+def test_functions_that_are_cold_by_nature_keep_what_only_they_call_cold(name):
+    assert not differences(f"""
+    class Thing:
+        def {name}(self, model, many):
+            probe()  # cold
+            for x in many:
+                model(x)
+                probe()  # cold
+            self._only()
+
+        def _only(self):
+            probe()  # cold
+
+        def run(self, model, timesteps):
+            for t in timesteps:
+                model(t)
+                self.{name}(model, [])
+    """)
+
+
+@pytest.mark.parametrize("name", ["evaluate", "evaluate_model", "validation_step", "test_step", "validate", "on_validation_epoch_end", "compute_metrics",
+                                  "log_validation", "run_eval"])  # fmt: skip
+def test_evaluation_runs_at_most_once_a_request(name):
+    assert not differences(f"""
+    def measure(model, x):
+        probe()  # request
+
+    def {name}(model, loader):
+        probe()  # request
+        for batch in loader:
+            model(batch)
+            measure(model, batch)
+            probe()  # request
+
+    def train(model, loader, opt):
+        for batch in loader:
+            model(batch).backward()
+            opt.step()
+            {name}(model, loader)
+    """)
+
+
+@pytest.mark.parametrize("decorator", ["functools.lru_cache", "functools.lru_cache(maxsize=8)", "cache", "cached_property", "lru_cache_unless_export()"])
+def test_kept_results_cool_the_function_and_its_callees(decorator):
+    assert not differences(f"""
+    def build(n):
+        probe()  # request
+
+    @{decorator}
+    def table(n):
+        probe()  # request
+        return build(n)
+
+    def go(model, timesteps):
+        for t in timesteps:
+            model(t)
+            table(t)
+    """)
+
+
+@pytest.mark.parametrize("name", ["convert_output", "quantize_input", "load_page", "setup_step_buffers"])
+def test_names_of_rare_work_are_cold_unless_a_step_reaches_them(name):
+    source = f"""
+    def {name}(x):
+        probe()  # LEVEL
+
+    def go(model, timesteps):
+        for t in timesteps:
+            model(t)
+            CALL
+    """
+    assert not differences(source.replace("LEVEL", "call").replace("CALL", f"{name}(t)"))
+    assert not differences(source.replace("LEVEL", "cold").replace("CALL", "pass"))
+
+
+@pytest.mark.parametrize("path", ["tests/test_model.py", "pkg/tests/helpers.py", "conftest.py", "benchmarks/run.py", "bench_decode.py", "convert_weights.py"])
+def test_tests_benchmarks_and_converters_are_cold(path):
+    assert not differences("""
+    def go(model, timesteps):
+        for t in timesteps:
+            model(t)
+            probe()  # cold
+    """, path)
+
+
+def test_the_import_of_a_module_is_cold():
+    assert not differences("""
+    def build():
+        return 3
+
+    probe()  # cold
+    TABLE = [probe() for _ in range(3)]  # cold
+    """)
+
+
+def test_public_helpers_that_nobody_calls_are_requests_and_private_ones_too():
+    assert not differences("""
+    def helper(x):
+        probe()  # request
+
+    def _other(x):
+        probe()  # request
+    """)
+
+
+def test_what_tests_call_is_not_cooled_by_them():
+    source = "def helper(x):\n    probe()\n"
+    files = [
+        lower_file(source, "lib.py", "lib").outline,
+        lower_file("from lib import helper\ndef test_it():\n    helper(1)\n", "tests/test_lib.py", "tests.test_lib").outline,
+    ]
+    heat = compute_heat(ProjectIndex(files))
+    assert heat.function((0, 1)).level.label == "request"
+    assert heat.function((1, 1)).level.label == "cold"
+
+
+def test_a_callback_handed_on_while_building_is_not_cooled_by_that():
+    assert not differences("""
+    class Server:
+        def __init__(self, bus):
+            bus.subscribe(self.handle)
+
+        def handle(self, model, many):
+            probe()  # request
+            for x in many:
+                model(x)
+                probe()  # loop
+    """)
