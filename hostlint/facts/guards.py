@@ -234,7 +234,8 @@ def _is_stored(part: ast.AST, kept: str) -> bool:
                 isinstance(a, ast.Constant) and isinstance(a.value, str) and kept == f"self.{a.value}" for a in part.args
             )
         attribute = kept.rsplit(".", 1)[-1].strip("_")
-        return kept.startswith("self.") and chain(part.func).startswith("self.") and bool(attribute) and attribute in part.func.attr
+        fills = bool(attribute) and attribute in part.func.attr and attribute != part.func.attr.strip("_")  # _build_table() for self.table
+        return kept.startswith("self.") and chain(part.func).startswith("self.") and fills
     return False
 
 
