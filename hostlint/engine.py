@@ -101,12 +101,9 @@ def _settings(request: ScanRequest) -> bytes:
 
 
 def _rules_stamp() -> bytes:
-    import importlib.util
-
-    spec = importlib.util.find_spec("hostlint.rules")
-    folders = list(spec.submodule_search_locations or ()) if spec is not None else []
-    files = sorted(file for folder in folders for file in Path(folder).glob("*.py"))
-    return digest(repr([(file.name, (status := file.stat()).st_size, status.st_mtime_ns) for file in files]).encode())
+    """Hostlint's rules and the user's: a changed one must not be answered from the cache."""
+    statuses = [(str(file), file.stat()) for file in registry.sources()]
+    return digest(repr([(file, status.st_size, status.st_mtime_ns) for file, status in statuses]).encode())
 
 
 def _judge_all(request: ScanRequest, store: FactStore) -> _Kept:
