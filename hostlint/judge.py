@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from hostlint.facts.fact import Fact
+from hostlint.facts.schema import RegionKind
 from hostlint.model import FileError, Finding, Heat, HeatLevel, Span
 from hostlint.registry import all_for_kind
 from hostlint.severity import severity_of
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from hostlint.index import FunctionId, ProjectIndex
     from hostlint.rule import Rule
     from hostlint.values.evaluator import Caller, Evaluator
+from hostlint.values.parameters import left_out
 
 
 class HeatSource(Protocol):
@@ -81,7 +83,7 @@ class Judge:
         graph = self._evaluator.graph_of(fid)
         if not graph.sites:
             return
-        hot = {region: self._heat.site(fid, region) for region in {site.region for site in graph.sites}}
+        hot = {region: self._site(fid, region) for region in {site.region for site in graph.sites}}
         if all(heat.level < at_least for heat in hot.values()) and self._index.function(fid).name != "__init__":
             return
         outline = self._index.function(fid)
@@ -90,6 +92,16 @@ class Judge:
             heat = self._of_use(fid) if meeting.at_use else hot[meeting.site.region]
             if heat.level >= at_least:
                 yield _fact(path, outline.qualname, meeting, heat)
+
+    def _site(self, fid: FunctionId, region: int) -> Heat:
+        """How hot a region is; what runs only where an optional argument was left out is cool unless a call is seen to leave it out."""
+        heat = self._heat.site(fid, region)
+        regions = self._index.function(fid).regions
+        while region and heat.level > HeatLevel.REQUEST:
+            if regions[region].kind == RegionKind.FALLBACK and not left_out(self._evaluator, fid, regions[region].targets):
+                return Heat(HeatLevel.REQUEST)
+            region = regions[region].parent
+        return heat
 
     def _of_use(self, fid: FunctionId) -> Heat:
         """How hot an object is that this function makes and the other methods of its class use."""

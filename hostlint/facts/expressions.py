@@ -168,10 +168,15 @@ def _choice(b: FunctionBuilder, node: ast.IfExp) -> int:
     lower_test(b, node.test, "if")
     before = b.env
     results, after = [], []
-    for arm, holds in ((node.body, True), (node.orelse, False)):
+    guard = guard_of(node.test, b.file.switches, frozenset(param.name for param in b.params))
+    for arm, holds, kind in ((node.body, True, guard.then), (node.orelse, False, guard.other)):
         b.env = dict(before) if before is not None else None
         refine(b, node.test, holds)
+        region = b.region
+        if kind is not None:
+            b.open_region(kind, arm.lineno, guard.text, guard.names)
         results.append(lower(b, arm))
+        b.region = region
         after.append(b.env)
     b.env = before
     return b.add(Op.PHI, node.lineno, tuple(dict.fromkeys(results)))

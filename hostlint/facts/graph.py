@@ -50,6 +50,7 @@ class Refinement(IntEnum):
     CONSTANT = 6
     NUMPY = 7
     NONE = 8
+    EMPTY = 10  # `len(x) == 0`, or `if not x` of a list
     GRADIENT = 9  # backward() is called on it
 
 

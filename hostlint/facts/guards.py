@@ -15,7 +15,7 @@ DEBUG_WORDS = re.compile(
     re.IGNORECASE,
 )
 ONCE_WORDS = re.compile(r"warm_?up|first_(step|iter|batch|call|run|time|forward|pass)|is_first|initiali[sz]ed|is_init$|is_last|last_(step|iter)|_built$|_ready$|needs_init", re.IGNORECASE)
-OBSERVERS = re.compile(r"prof|timer|timing|trac(e|ing)|debug|log|monitor|stat|meter|watch|probe|inspect|record", re.IGNORECASE)
+OBSERVERS = re.compile(r"prof|timer|timing|trac(e|ing)|debug|log|monitor|stat|meter|watch|clock|probe|inspect|record", re.IGNORECASE)
 ENABLED = re.compile(r"^_?(is_)?(enabled?|active|on)$", re.IGNORECASE)
 OFF = frozenset({"0", "", "false", "False", "off", "no", None, False, 0})
 EVERY_WORDS = re.compile(r"should_(log|save|eval|print|record|sync_log)|log_(interval|every|steps|freq)|logging_steps|is_log|report_every|time_to_log|do_log", re.IGNORECASE)
@@ -30,6 +30,7 @@ class Guard(NamedTuple):
     then: RegionKind | None
     other: RegionKind | None  # for the else branch and, where the branch ends in a return, for what follows
     text: str
+    names: tuple[str, ...] = ()  # FALLBACK: the parameter that was left out
 
 
 NOTHING = Guard(None, None, "")
@@ -40,28 +41,29 @@ def classify(node: ast.If, rest: Sequence[ast.stmt], parameters: frozenset[str],
     test, negated = _unwrap(node.test)
     sense = _memo(test, negated, node, rest)
     if sense:
-        return _guard(RegionKind.MEMO, sense, "only while the cache is empty")
+        return _guard(RegionKind.MEMO, sense, "only while the cache is empty", test)
     if OBSERVERS.search(where) and isinstance(test, (ast.Name, ast.Attribute)) and ENABLED.match(chain(test).rsplit(".", 1)[-1]):
-        return _guard(RegionKind.DEBUG, -1 if negated else 1, "behind a switch")
+        return _guard(RegionKind.DEBUG, -1 if negated else 1, "behind a switch", test)
     for kind, sense, text in _kinds(test, parameters, switches):
         if sense:
-            return _guard(kind, -sense if negated else sense, text)
+            return _guard(kind, -sense if negated else sense, text, test)
     if node.body and isinstance(node.body[-1], ast.Raise):
         return Guard(RegionKind.RAISE, None, "before a raise")
     return NOTHING
 
 
-def guard_of(test: ast.expr, switches: Collection[str] = ()) -> Guard:
-    """The guard that an operand of `and` or `or` is for the operands after it: caches, and what was left out, are no such guards."""
+def guard_of(test: ast.expr, switches: Collection[str] = (), parameters: frozenset[str] = frozenset()) -> Guard:
+    """The guard that an operand of `and` or `or` is for the operands after it, or the test of a conditional expression for its arms."""
     test, negated = _unwrap(test)
-    for kind, sense, text in _kinds(test, frozenset(), switches):
+    for kind, sense, text in _kinds(test, parameters, switches):
         if sense:
-            return _guard(kind, -sense if negated else sense, text)
+            return _guard(kind, -sense if negated else sense, text, test)
     return NOTHING
 
 
-def _guard(kind: RegionKind, sense: int, text: str) -> Guard:
-    return Guard(kind, None, text) if sense > 0 else Guard(None, kind, text)
+def _guard(kind: RegionKind, sense: int, text: str, test: ast.expr) -> Guard:
+    names = ((_none_test(test) or ""),) if kind is RegionKind.FALLBACK else ()
+    return Guard(kind, None, text, names) if sense > 0 else Guard(None, kind, text, names)
 
 
 def _unwrap(test: ast.expr) -> tuple[ast.expr, bool]:

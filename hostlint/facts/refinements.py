@@ -69,6 +69,9 @@ def _said_by_call(test: ast.Call, holds: bool) -> tuple[ast.expr, Refinement] | 
 
 def _said_by_comparison(test: ast.Compare, holds: bool) -> tuple[ast.expr, Refinement] | None:
     op, left, right = test.ops[0], test.left, test.comparators[0]
+    if isinstance(left, ast.Call) and chain(left.func) == "len" and left.args and isinstance(right, ast.Constant) and right.value == 0:
+        empty = isinstance(op, ast.Eq) if holds else isinstance(op, (ast.Gt, ast.NotEq))
+        return (left.args[0], Refinement.EMPTY) if empty else None
     if isinstance(op, (ast.Is, ast.IsNot)) and isinstance(right, ast.Constant) and right.value is None:
         return left, Refinement.NONE if isinstance(op, ast.Is) is holds else Refinement.NOT_NONE
     if not isinstance(op, (ast.Eq, ast.NotEq)) or not isinstance(right, ast.Constant) or right.value not in {"cpu", "cuda"}:

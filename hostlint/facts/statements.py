@@ -145,20 +145,20 @@ def _if(b: FunctionBuilder, node: ast.If, rest: Sequence[ast.stmt]) -> None:
     guard = classify(node, rest, parameters, b.file.switches, b.qualname) if b.env is not None else NOTHING
     before = dict(b.env) if b.env is not None else None
     refine(b, node.test, True)
-    _arm(b, node.body, guard.then, guard.text)
+    _arm(b, node.body, guard.then, guard)
     after_body = b.env
     b.env = before
     refine(b, node.test, False)
-    _arm(b, node.orelse, guard.other, guard.text)
+    _arm(b, node.orelse, guard.other, guard)
     after_other = b.env
     b.env = b.join(node.lineno, [after_body, after_other])
     _guard_rest(b, node, guard, after_body, after_other)
 
 
-def _arm(b: FunctionBuilder, body: Sequence[ast.stmt], kind: RegionKind | None, text: str) -> None:
+def _arm(b: FunctionBuilder, body: Sequence[ast.stmt], kind: RegionKind | None, guard: Guard) -> None:
     before = b.region
     if kind is not None and body:
-        b.open_region(kind, body[0].lineno, text)
+        b.open_region(kind, body[0].lineno, guard.text, guard.names)
     lower_block(b, body)
     b.region = before
 
@@ -167,7 +167,7 @@ def _guard_rest(b: FunctionBuilder, node: ast.If, guard: Guard, body: Environmen
     """Where one branch left the block, what follows runs only under the other's guard."""
     kind = guard.other if body is None else guard.then if other is None and node.orelse else None
     if kind is not None and kind is not RegionKind.RAISE and b.env is not None:
-        b.open_region(kind, node.lineno, guard.text)
+        b.open_region(kind, node.lineno, guard.text, guard.names)
 
 
 def bound_names(body: Sequence[ast.stmt]) -> Iterator[str]:

@@ -14,7 +14,7 @@ from hostlint.torch_ops import method as table_method
 from hostlint.torch_ops.spec import Returns
 from hostlint.values import annotated
 from hostlint.values.builtin_calls import BUILTINS, METHODS
-from hostlint.values.conventions import MODELS, conventional
+from hostlint.values.conventions import MODELS, UPLOADERS, conventional
 from hostlint.values.detail import (
     Class, Device, Dtype, External, ExternalInstance, Function, Instance, Items, ListOf, Literal, Method, Module, Partial, Super,
 )  # fmt: skip
@@ -44,6 +44,8 @@ def apply(
     conventions = frame.evaluator.conventions
     if last in conventions.device_returns or last in conventions.upload_helpers:
         return conventional(f"`{last}` is named in the configuration")
+    if UPLOADERS.search(last) and not isinstance(callee.detail, (Function, External)):
+        return conventional(f"`{last}` moves what it is given to the device by its name")
     detail = callee.detail
     if isinstance(detail, External):
         return _library(detail.name, arguments, keywords, starred, line)
@@ -109,6 +111,9 @@ def _method(
         return Value(Place.PYTHON, detail=ListOf(Value(Place.PYTHON, detail=Items("tuple", (PYTHON, _parameter_value())))))
     if isinstance(receiver.detail, Instance):
         return receiver if name in MODULE_MOVERS and frame.evaluator.index.is_nn_module(receiver.detail.klass) else UNKNOWN
+    if receiver.place is Place.UNKNOWN and name in LEGACY and (legacy := table_function(f"torch.cuda.{name}")) is not None:
+        made = result(legacy, bind(legacy, arguments, keywords, starred), line)
+        return replace(made, confidence=Confidence.LIKELY)
     if receiver.is_tensor or (receiver.place is Place.UNKNOWN and (is_tensor_method(name) or name in _PLACING)):
         op = table_method(name)
         if op is None:
@@ -125,6 +130,8 @@ def _method(
     return PYTHON if receiver.place is Place.PYTHON and receiver.detail is not None else UNKNOWN
 
 
+# Constructors of typed device tensors, also as attributes of an accelerator object.
+LEGACY = frozenset(f"{kind}Tensor" for kind in ("Float", "Byte", "Long", "Int", "Half", "Double", "Bool", "BFloat16", "Short"))
 # Methods that say where their result lives even where the receiver is unknown.
 _PLACING = frozenset({"to", "cuda", "cpu", "numpy", "item", "tolist", "size", "dim", "numel", "detach"})
 

@@ -28,6 +28,8 @@ SETTINGS = re.compile(
     r"server_args|lora_scale|label|kv_caches|memory_saver|stream|event|op|kernel|position_offset|reduction|training_args)$"
 )
 HOST_NAMES = re.compile(r"(^|_)(cpu|host|np|numpy|python|py|list|pinned)(_|$)|_lst$", re.IGNORECASE)
+UPLOADERS = re.compile(r"^_?(move|send|put|copy|batch|recursive|tensors?|data|dict|map|transfer)?_?to_(device|cuda|gpu)$|^_prepare_inputs?$", re.IGNORECASE)
+MASK_NAMES = re.compile(r"(^|_)(mask|masks|drop|dropped|is_\w+|has_\w+|flags?|invalid)$|(^|_)mask(_|$)", re.IGNORECASE)
 MODELS = re.compile(
     r"(^|_)(model|net|network|transformer|unet|vae|denoiser|policy|critic|actor|encoder|decoder|backbone|generator|discriminator|module|"
     r"text_encoder|controlnet|critic|student|teacher|lm_head|embed_tokens|criterion|loss_fn|loss_func|reward_model|ref_model|predictor)s?(_\d+)?$",

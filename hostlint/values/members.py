@@ -16,6 +16,7 @@ from hostlint.values.lattice import PYTHON, SHAPE, UNKNOWN, join_all
 from hostlint.values.value import Place, Value
 
 TENSOR_METADATA = frozenset({"shape", "ndim", "is_cuda", "requires_grad", "is_leaf", "layout", "names", "is_sparse", "itemsize", "nbytes", "grad_fn", "is_meta", "is_cpu", "is_quantized", "is_nested", "_version"})
+SCHEDULES = frozenset({"timesteps"})
 TENSOR_PARTS = frozenset({"T", "mT", "H", "mH", "data", "real", "imag", "grad", "values", "indices"})
 
 
@@ -116,16 +117,25 @@ def _stored(frame: Frame, cid: ClassId, name: str) -> Value:
     if frame.fuel <= 0:
         evaluator.cut()
         return known
-    values = []
+    values: list[Value] = []
+    first: list[Value] = []
     for fid, node, text in stores:
         value = evaluator.frame(fid, frame.fuel - 1).value(node)
         if value.place is Place.UNKNOWN and text:
             value = annotated.value_of(text, index, fid[0], fid[1]) if not text.startswith("[]") else value
-        values.append(_kept(value, name))
-    result = join_all(values)
+        (first if index.function(fid).name == "__init__" else values).append(_kept(value, name))
+    result = _of_stores(first, values)
     if result.place is Place.TENSOR and known.place is Place.UNKNOWN or result.place is not Place.UNKNOWN:
         return result
     return known if known.place is not Place.UNKNOWN else _by_name(frame, name, result)
+
+
+def _of_stores(first: list[Value], later: list[Value]) -> Value:
+    """What other methods store replaces what `__init__` starts with, where that is a tensor on both sides."""
+    before, after = join_all(first), join_all(later)
+    if after.is_device and before.place in (Place.HOST, Place.NUMPY, Place.TENSOR):
+        return replace(after, confidence=min(after.confidence, Confidence.LIKELY))
+    return join_all([*first, *later])
 
 
 def _kept(value: Value, name: str) -> Value:
@@ -168,6 +178,8 @@ def _of_unknown(frame: Frame, base: Value, name: str) -> Value:
     found = _by_name(frame, name, UNKNOWN)
     if found.place is not Place.UNKNOWN:
         return found
+    if name in SCHEDULES:
+        return Value(Place.DEVICE, f"`.{name}` is a schedule, made on the device by convention", Confidence.LIKELY, vector=True, rank0=False)
     return Value(Place.UNKNOWN, confidence=Confidence.POSSIBLE, detail=Method(base, name))
 
 

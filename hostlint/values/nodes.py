@@ -163,6 +163,8 @@ def _typed(result: Value, operator: str, left: Value, right: Value) -> Value:
     if operator in BITWISE:  # a mask and anything that is no integer is a mask
         mask = bool(left.boolean or right.boolean) and not (left.integer or right.integer)
         return replace(result, boolean=True if mask else result.boolean)
+    if operator == "*" and left.boolean and right.boolean:
+        return result
     return replace(result, boolean=None, integer=False if operator == "/" else result.integer)
 
 
@@ -297,6 +299,8 @@ def _refined(value: Value, what: Refinement, why: str) -> Value:
         return PYTHON if value.is_tensor else UNKNOWN
     if what is Refinement.PYTHON:
         return value if value.place is Place.PYTHON else PYTHON
+    if what is Refinement.EMPTY:
+        return replace(value, detail=Items("list", ())) if isinstance(value.detail, (Items, ListOf)) else value
     if what is Refinement.NUMPY:
         return NUMPY
     if what is Refinement.NONE:

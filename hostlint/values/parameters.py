@@ -1,15 +1,17 @@
 """What a parameter holds: by its annotation, by the calls that the project makes, and by the conventions of the field."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from hostlint.facts.graph import Op
 from hostlint.facts.schema import FunctionFlag, FunctionOutline, Param
+from hostlint.index import FunctionId
 from hostlint.model import Confidence
 from hostlint.values import annotated
 from hostlint.values.conventions import conventional
 from hostlint.values.detail import Class, ListOf, Literal
-from hostlint.values.evaluator import Caller, Frame
+from hostlint.values.evaluator import Caller, Evaluator, Frame
 from hostlint.values.lattice import PYTHON, UNKNOWN, is_none, join_all
 from hostlint.values.value import Place, Value
 
@@ -152,3 +154,12 @@ def _passed(frame: Frame, caller: Caller, position: int) -> Value | None:
 
 def _offset(outline: FunctionOutline) -> int:
     return int(outline.owner >= 0 and not outline.flags & FunctionFlag.STATIC)
+
+
+def left_out(evaluator: Evaluator, fid: FunctionId, names: Sequence[str]) -> bool:
+    """Whether a call on a step's path is seen to leave out (or pass None for) one of these parameters."""
+    frame = evaluator.frame(fid)
+    positions = [position for position, param in enumerate(frame.outline.params) if param.name in names]
+    callers = [caller for caller in evaluator.surroundings.callers(fid) if caller.certain and evaluator.surroundings.is_hot(caller.caller)]
+    passed = (_passed(frame, caller, position) for caller in callers[:MANY_CALLERS] for position in positions)
+    return any(value is None or is_none(value) for value in passed)

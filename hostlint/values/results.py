@@ -116,7 +116,9 @@ def _same(op: Op, bound: Bound, line: int) -> Value:
     base = combine(tensors) if tensors else combine(values)
     if not base.is_tensor:
         return base
-    if len(tensors) < len(values) and base.place is Place.HOST and any(v.place is Place.UNKNOWN for v in values):
+    receiver = bound.get("self")
+    alone = receiver is not None and receiver.value.place is Place.HOST and receiver.value.rank0 is not True  # it would not mix with a device tensor
+    if len(tensors) < len(values) and base.place is Place.HOST and not alone and any(v.place is Place.UNKNOWN for v in values):
         base = replace(base, place=Place.TENSOR)
     return _flagged(op, bound, base)
 

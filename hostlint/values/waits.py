@@ -16,6 +16,8 @@ from hostlint.torch_ops import method as table_method
 from hostlint.torch_ops.conditions import TARGET, ArgumentFacts
 from hostlint.torch_ops.spec import Op as TableOp
 from hostlint.torch_ops.spec import Returns, Wait
+from hostlint.values.calls import LEGACY
+from hostlint.values.conventions import MASK_NAMES
 from hostlint.values.detail import Device, External, ExternalInstance, Function, Items, ListOf, Literal, Mapping, Method
 from hostlint.values.devices import Target, target_of
 from hostlint.values.evaluator import Frame
@@ -39,7 +41,6 @@ class Meeting:
 
 
 DATA_CONSTRUCTORS = frozenset({"torch.tensor", "new_tensor"})
-LEGACY = frozenset({"FloatTensor", "ByteTensor", "LongTensor", "IntTensor", "HalfTensor", "DoubleTensor", "BoolTensor", "BFloat16Tensor", "ShortTensor"})
 NUMBERS = re.compile(r"%[-+ #0-9.]*[diouxXeEfFgG]")
 TEXTS = re.compile(r"%[-0-9.]*[sra]")
 EMITTED_LOGGERS = LAZY_LOGGERS - {"debug"}
@@ -145,6 +146,7 @@ def _at_call(frame: Frame, site: Site) -> Meeting | None:
     if op is None:
         return _logged(callee, arguments, site, name)
     if receiver is not None:
+        receiver = _by_name(frame, receiver, site.subject) if op.name in READERS else receiver
         arguments.insert(0, Argument(receiver))
     bound = _guessed(op, bind(op, arguments, keywords, starred))
     if receiver is not None and isinstance(receiver.detail, ExternalInstance):
@@ -153,6 +155,25 @@ def _at_call(frame: Frame, site: Site) -> Meeting | None:
     if op.name == "Event.synchronize" and not _just_recorded(frame, site):
         return None
     return _judge(op, bound, site, name, _target(op, bound))
+
+
+READERS = frozenset({"item", "tolist", "cpu", "numpy", "to", "nonzero"})
+IDENTIFIER = re.compile(r"[A-Za-z_]\w*$")
+
+
+def _by_name(frame: Frame, receiver: Value, subject: str) -> Value:
+    """A value of unknown place that is named as device tensors are, or a tensor of unknown place on a step's path, likely is one."""
+    if receiver.place not in (Place.UNKNOWN, Place.TENSOR) or receiver.confidence is Confidence.POSSIBLE and receiver.place is Place.TENSOR:
+        return receiver
+    evaluator = frame.evaluator
+    found = IDENTIFIER.search(subject)
+    if evaluator.conventions.is_host_name(subject) or not evaluator.surroundings.is_hot(frame.fid):
+        return receiver
+    if found and evaluator.conventions.is_device_name(found.group()):
+        return replace(receiver, place=Place.DEVICE, confidence=Confidence.LIKELY, why=f"`{found.group()}` is a device tensor by convention", detail=None)
+    if receiver.place is Place.TENSOR:
+        return replace(receiver, place=Place.DEVICE, confidence=Confidence.LIKELY, why=f"`{subject}` is a tensor on a step's path")
+    return receiver
 
 
 def _just_recorded(frame: Frame, site: Site) -> bool:
@@ -184,7 +205,7 @@ def _entry(callee: Value, text: str) -> tuple[TableOp | None, Value | None, str]
         if isinstance(receiver.detail, ExternalInstance):
             names = [f"{klass.rpartition('.')[2]}.{detail.name}" for klass in receiver.detail.classes]
             return next((op for name in names if (op := table_method(name)) is not None), None), receiver, f"{detail.name}()"
-        if receiver.is_tensor:
+        if receiver.is_tensor or (receiver.place is Place.UNKNOWN and detail.name in READERS):
             return table_method(detail.name), receiver, f"{detail.name}()"
         if detail.name == "format" and isinstance(receiver.detail, Literal):
             return table_function("builtins.print"), None, "format()"
@@ -199,7 +220,10 @@ def _entry(callee: Value, text: str) -> tuple[TableOp | None, Value | None, str]
 def _guessed(op: TableOp, bound: Bound) -> Bound:
     """`torch.tensor(x)` is written for Python data: where x is unknown, that is likely."""
     name = op.name if op.name.startswith("torch.") else op.name.rpartition(".")[2]
-    data = bound.get("data")
+    data, receiver = bound.get("data"), bound.get("self")
+    if name == "new_tensor" and receiver is not None and receiver.value.place is Place.TENSOR and receiver.value.confidence > Confidence.POSSIBLE:
+        on_device = replace(receiver.value, place=Place.DEVICE, confidence=Confidence.LIKELY, why="`new_tensor` is written for device tensors")
+        bound = Bound({**bound.by_name, "self": (replace(receiver, value=on_device),)}, bound.starred)
     if data is None or data.value.place is not Place.UNKNOWN or not (name in DATA_CONSTRUCTORS or name.startswith("torch.cuda.")):
         return bound
     guess = Value(Place.PYTHON, f"`{name}` is written for Python data", Confidence.LIKELY, detail=ListOf(UNKNOWN))
@@ -293,10 +317,18 @@ def _indexed(frame: Frame, site: Site, op_name: str, base_node: int, index_node:
             bounds = {name: frame.value(n) for name, n in zip(("start", "stop", "step"), node[2:5], strict=True) if n >= 0}
             found = _operator("op.slice", site, "slice", **bounds)
         else:
-            found = _at_index(op_name, site, base, frame.value(part), value, alone=len(parts) == 1)
+            found = _at_index(op_name, site, base, _as_mask(frame, part), value, alone=len(parts) == 1)
         if found is not None:
             return found
     return None
+
+
+def _as_mask(frame: Frame, node: int) -> Value:
+    """An index of unknown type whose name says that it is a mask is likely one."""
+    index, name = frame.value(node), frame.node_name(node).rpartition(".")[2]
+    if index.is_device and index.boolean is None and index.integer is None and index.rank0 is not True and MASK_NAMES.search(name):
+        return replace(index, boolean=True, confidence=min(index.confidence, Confidence.LIKELY))
+    return index
 
 
 def _at_index(op_name: str, site: Site, base: Value, index: Value, value: Value | None, *, alone: bool) -> Meeting | None:
