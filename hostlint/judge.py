@@ -10,7 +10,8 @@ from hostlint.facts.schema import RegionKind
 from hostlint.model import FileError, Finding, Heat, HeatLevel, Span
 from hostlint.registry import all_for_kind
 from hostlint.severity import severity_of
-from hostlint.values.waits import Meeting, meetings
+from hostlint.values.judging import Meeting
+from hostlint.values.waits import meetings
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -107,7 +108,8 @@ class Judge:
         """How hot an object is that this function makes and the other methods of its class use."""
         owner = self._index.owner(fid)
         methods = self._index.klass(owner).methods if owner is not None else ()
-        heats = [self._heat.function((fid[0], method)) for name, method in methods if name != "__init__"]
+        users = [(owner[0], method) for name, method in methods if name != "__init__"] if owner is not None else []
+        heats = [self._heat.site(user, region) for user in users for region in range(len(self._index.function(user).regions))]
         return max([*heats, self._heat.function(fid)], key=lambda heat: heat.level)
 
 

@@ -45,7 +45,7 @@ def classify(node: ast.If, rest: Sequence[ast.stmt], parameters: frozenset[str],
     if OBSERVERS.search(where) and isinstance(test, (ast.Name, ast.Attribute)) and ENABLED.match(chain(test).rsplit(".", 1)[-1]):
         return _guard(RegionKind.DEBUG, -1 if negated else 1, "behind a switch", test)
     for kind, sense, text in _kinds(test, parameters, switches):
-        if sense:
+        if sense and (kind is not RegionKind.FALLBACK or _fills_in(node, _none_test(test) or "")):
             return _guard(kind, -sense if negated else sense, text, test)
     if node.body and isinstance(node.body[-1], ast.Raise):
         return Guard(RegionKind.RAISE, None, "before a raise")
@@ -59,6 +59,12 @@ def guard_of(test: ast.expr, switches: Collection[str] = (), parameters: frozens
         if sense:
             return _guard(kind, -sense if negated else sense, text, test)
     return NOTHING
+
+
+def _fills_in(node: ast.If, name: str) -> bool:
+    """Whether the `if` makes up for an argument that was left out, rather than choosing what to do with it."""
+    stored = (part for statement in (*node.body, *node.orelse) for part in ast.walk(statement) if isinstance(part, ast.Name))
+    return any(part.id == name and isinstance(part.ctx, ast.Store) for part in stored)
 
 
 def _guard(kind: RegionKind, sense: int, text: str, test: ast.expr) -> Guard:

@@ -16,7 +16,20 @@ from hostlint.values import annotated
 from hostlint.values.builtin_calls import BUILTINS, METHODS
 from hostlint.values.conventions import MODELS, UPLOADERS, conventional
 from hostlint.values.detail import (
-    Class, Device, Dtype, External, ExternalInstance, Function, Instance, Items, ListOf, Literal, Method, Module, Partial, Super,
+    Class,
+    Device,
+    Dtype,
+    External,
+    ExternalInstance,
+    Function,
+    Instance,
+    Items,
+    ListOf,
+    Literal,
+    Method,
+    Module,
+    Partial,
+    Super,
 )  # fmt: skip
 from hostlint.values.evaluator import Frame, Given
 from hostlint.values.lattice import NUMPY, PYTHON, TENSOR, UNKNOWN, combine, element
@@ -114,11 +127,11 @@ def _method(
     if receiver.place is Place.UNKNOWN and name in LEGACY and (legacy := table_function(f"torch.cuda.{name}")) is not None:
         made = result(legacy, bind(legacy, arguments, keywords, starred), line)
         return replace(made, confidence=Confidence.LIKELY)
-    if receiver.is_tensor or (receiver.place is Place.UNKNOWN and (is_tensor_method(name) or name in _PLACING)):
+    if receiver.is_tensor or (receiver.place is Place.UNKNOWN and (name in CASTS or is_tensor_method(name) or name in _PLACING)):
         op = table_method(name)
         if op is None:
             return UNKNOWN
-        base = receiver if receiver.is_tensor else replace(receiver, detail=None, place=Place.TENSOR if is_tensor_method(name) else Place.UNKNOWN)
+        base = receiver if receiver.is_tensor else replace(receiver, detail=None, place=Place.TENSOR if name in CASTS or is_tensor_method(name) else Place.UNKNOWN)
         return result(op, bind(op, [Argument(base), *arguments], keywords, starred), line)
     if receiver.place is Place.NUMPY:
         return Value(Place.PYTHON, rank0=True) if name == "item" else PYTHON if name == "tolist" else NUMPY
@@ -132,6 +145,8 @@ def _method(
 
 # Constructors of typed device tensors, also as attributes of an accelerator object.
 LEGACY = frozenset(f"{kind}Tensor" for kind in ("Float", "Byte", "Long", "Int", "Half", "Double", "Bool", "BFloat16", "Short"))
+# Casts without an argument: asked of an unknown receiver, they say that it is a tensor.
+CASTS = frozenset({"float", "half", "double", "bfloat16", "long", "norm"})
 # Methods that say where their result lives even where the receiver is unknown.
 _PLACING = frozenset({"to", "cuda", "cpu", "numpy", "item", "tolist", "size", "dim", "numel", "detach"})
 
@@ -149,14 +164,14 @@ def _external_method(
     starred: bool,
     line: int,
 ) -> Value:
+    if name in {"compute", "forward"} and any(klass.endswith("Metric") for klass in detail.classes):
+        return conventional("a metric's result lives on the device by convention")
     for klass in detail.classes:
         op = table_method(f"{klass.rpartition('.')[2]}.{name}")
         if op is not None:
             bound = bind(op, [Argument(receiver), *arguments], keywords, starred)
             made_with = {f"made with {given}": (Argument(value),) for given, value in detail.given}
             return result(op, Bound({**made_with, **bound.by_name}, starred), line)
-    if name in {"compute", "forward"} and any(klass.endswith("Metric") for klass in detail.classes):
-        return conventional("a metric's result lives on the device by convention")
     if name in MODULE_MOVERS:
         return receiver
     if detail.classes[0].startswith("torch.nn."):

@@ -11,7 +11,7 @@ from hostlint.values.value import Place, Value
 # Names that stand for device tensors in functions on a step's path, whatever the project.
 DEVICE_NAMES = re.compile(
     r"^(.*_)?(loss|losses|logits|logit|grad|grads|gradient|gradients|latents?|hidden_states?|noise_pred|model_output|noise|sample|"
-    r"query|key_states|value_states|query_states|input_ids|attention_mask|encoder_hidden_states|grad_norm|log_probs?|logprobs?|"
+    r".*norm|query|key_states|value_states|query_states|input_ids|attention_mask|encoder_hidden_states|grad_norm|log_probs?|logprobs?|"
     r"advantages?|rewards|embeds|embeddings?|activations?|probs|hidden|scores|preds|predictions|log_?softmax)$"
 )
 DEVICE_ATTRIBUTES = frozenset({"loss", "logits", "grad", "last_hidden_state", "hidden_states", "latents", "noise_pred", "prompt_embeds", "pooler_output", "prev_sample", "pred_original_sample"})
@@ -24,7 +24,7 @@ SETTINGS = re.compile(
     r"^(training|train|mode|name|config|cfg|args|kwargs|device|dtype|scale|eps|dim|layer|layers|layer_id|layer_idx|block|index|idx|i|step|"
     r"height|width|frames|shape|size|length|batch_size|seqlen|seq_len|past_key_values|past_key_value|cache|cache_params|generator|callback|ctx|"
     r"forward_batch|metadata|batch|data|inputs|state|context|info|meta|params|options|req|reqs|request|forward_context|output|outputs|group|causal|"
-    r"dropout_p|dropout|p|attn_metadata|pp_proxy_tensors|kv_cache|self|cls|func|fn|module|model|text|texts|prompt|prompts|image_grid_thw|grid_thw|"
+    r"dropout_p|dropout|p|attn_metadata|pp_proxy_tensors|kv_cache|self|cls|func|fn|module|model|text|texts|prompt|prompts|"
     r"server_args|lora_scale|label|kv_caches|memory_saver|stream|event|op|kernel|position_offset|reduction|training_args)$"
 )
 HOST_NAMES = re.compile(r"(^|_)(cpu|host|np|numpy|python|py|list|pinned)(_|$)|_lst$", re.IGNORECASE)

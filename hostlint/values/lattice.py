@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from hostlint.model import Confidence
-from hostlint.values.detail import Device, Detail, Items, ListOf, Literal
+from hostlint.values.detail import Detail, Device, Items, ListOf, Literal
 from hostlint.values.value import Place, Value
 
 UNKNOWN = Value(Place.UNKNOWN)

@@ -6,7 +6,6 @@ from dataclasses import replace
 from hostlint.facts.schema import FunctionFlag
 from hostlint.index import ClassId
 from hostlint.model import Confidence
-
 from hostlint.torch_ops import method as table_method
 from hostlint.values import annotated
 from hostlint.values.conventions import DEVICE_ATTRIBUTES, conventional

@@ -1,0 +1,153 @@
+"""Calls that may wait: which entry of the table a callee is, and what is known of its receiver and arguments."""
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from hostlint.facts.calls import LAZY_LOGGERS
+from hostlint.facts.graph import Site, SiteKind
+from hostlint.facts.kinds import FactKind
+from hostlint.model import Confidence
+from hostlint.torch_ops import function as table_function
+from hostlint.torch_ops import method as table_method
+from hostlint.torch_ops.spec import Op as TableOp
+from hostlint.torch_ops.spec import Returns
+from hostlint.values.calls import LEGACY
+from hostlint.values.detail import External, ExternalInstance, Function, ListOf, Literal, Method
+from hostlint.values.devices import Target, target_of
+from hostlint.values.evaluator import Frame
+from hostlint.values.judging import Meeting, judge
+from hostlint.values.lattice import UNKNOWN, is_none
+from hostlint.values.results import Argument, Bound, bind, move_target
+from hostlint.values.value import Place, Value
+
+DATA_CONSTRUCTORS = frozenset({"torch.tensor", "new_tensor"})
+
+
+EMITTED_LOGGERS = LAZY_LOGGERS - {"debug"}
+
+
+READERS = frozenset({"item", "tolist", "cpu", "numpy", "to", "nonzero"})
+
+
+IDENTIFIER = re.compile(r"[A-Za-z_]\w*$")
+
+
+def at_call(frame: Frame, site: Site) -> Meeting | None:
+    node: Any = frame.graph.nodes[site.node]
+    _, _, callee_node, argument_nodes, keyword_nodes, starred = node
+    callee = frame.value(callee_node)
+    arguments = [Argument(frame.value(part), frame.node_name(part), part) for part in argument_nodes]
+    keywords = [(name, Argument(frame.value(part), frame.node_name(part), part)) for name, part in keyword_nodes]
+    op, receiver, name = _entry(callee, site.detail)
+    if op is None:
+        return _logged(callee, arguments, site, name)
+    if receiver is not None:
+        receiver = _by_name(frame, receiver, site.subject) if op.name in READERS else receiver
+        arguments.insert(0, Argument(receiver))
+    bound = _guessed(op, bind(op, arguments, keywords, starred))
+    if receiver is not None and isinstance(receiver.detail, ExternalInstance):
+        made_with = {name: (Argument(value),) for name, value in receiver.detail.given}
+        bound = Bound({**made_with, **bound.by_name}, starred)
+    if op.name == "Event.synchronize" and not _just_recorded(frame, site):
+        return None
+    return judge(op, bound, site, name, _target(op, bound))
+
+
+def _by_name(frame: Frame, receiver: Value, subject: str) -> Value:
+    """A value of unknown place that is named as device tensors are, or a tensor of unknown place on a step's path, likely is one."""
+    if receiver.place not in (Place.UNKNOWN, Place.TENSOR) or receiver.confidence is Confidence.POSSIBLE and receiver.place is Place.TENSOR:
+        return receiver
+    evaluator = frame.evaluator
+    found = IDENTIFIER.search(subject)
+    if evaluator.conventions.is_host_name(subject) or not evaluator.surroundings.is_hot(frame.fid):
+        return receiver
+    if found and evaluator.conventions.is_device_name(found.group()):
+        return replace(receiver, place=Place.DEVICE, confidence=Confidence.LIKELY, why=f"`{found.group()}` is a device tensor by convention", detail=None)
+    if receiver.place is Place.TENSOR:
+        return replace(receiver, place=Place.DEVICE, confidence=Confidence.LIKELY, why=f"`{subject}` is a tensor on a step's path")
+    return receiver
+
+
+def _just_recorded(frame: Frame, site: Site) -> bool:
+    """Whether the event was recorded earlier in the same run of the loop's body: else the wait is for a step that is long done."""
+    around = _regions(frame, site.region)
+    return any(
+        other.detail.endswith(".record") and other.subject == site.subject and other.line <= site.line and other.region in around
+        for other in frame.graph.sites
+        if other.kind == SiteKind.CALL
+    )
+
+
+def _regions(frame: Frame, region: int) -> set[int]:
+    around = {region}
+    while region:
+        region = frame.outline.regions[region].parent
+        around.add(region)
+    return around
+
+
+def _entry(callee: Value, text: str) -> tuple[TableOp | None, Value | None, str]:
+    """The table's entry for a callee, with the receiver where it is a method, and the spelling for messages."""
+    detail = callee.detail
+    last = text.rpartition(".")[2]
+    if isinstance(detail, External):
+        return table_function(detail.name), None, detail.name.removeprefix("builtins.")
+    if isinstance(detail, Method):
+        receiver = detail.receiver
+        if isinstance(receiver.detail, ExternalInstance):
+            names = [f"{klass.rpartition('.')[2]}.{detail.name}" for klass in receiver.detail.classes]
+            return next((op for name in names if (op := table_method(name)) is not None), None), receiver, f"{detail.name}()"
+        if receiver.is_tensor or (receiver.place is Place.UNKNOWN and detail.name in READERS):
+            return table_method(detail.name), receiver, f"{detail.name}()"
+        if detail.name == "format" and isinstance(receiver.detail, Literal):
+            return table_function("builtins.print"), None, "format()"
+    if isinstance(detail, (Method, type(None))) and callee.place is Place.UNKNOWN:
+        if last == "synchronize":
+            return table_function("torch.cuda.synchronize"), None, "synchronize()"
+        if last in LEGACY:
+            return table_function(f"torch.cuda.{last}"), None, last
+    return None, None, last
+
+
+def _guessed(op: TableOp, bound: Bound) -> Bound:
+    """`torch.tensor(x)` is written for Python data: where x is unknown, that is likely."""
+    name = op.name if op.name.startswith("torch.") else op.name.rpartition(".")[2]
+    data, receiver = bound.get("data"), bound.get("self")
+    if name == "new_tensor" and receiver is not None and receiver.value.place is Place.TENSOR and receiver.value.confidence > Confidence.POSSIBLE:
+        on_device = replace(receiver.value, place=Place.DEVICE, confidence=Confidence.LIKELY, why="`new_tensor` is written for device tensors")
+        bound = Bound({**bound.by_name, "self": (replace(receiver, value=on_device),)}, bound.starred)
+    if data is None or data.value.place is not Place.UNKNOWN or not (name in DATA_CONSTRUCTORS or name.startswith("torch.cuda.")):
+        return bound
+    guess = Value(Place.PYTHON, f"`{name}` is written for Python data", Confidence.LIKELY, detail=ListOf(UNKNOWN))
+    return Bound({**bound.by_name, "data": (replace(data, value=guess),)}, bound.starred)
+
+
+def _target(op: TableOp, bound: Bound) -> Target | None:
+    if op.returns is Returns.MOVE:
+        return move_target(bound)[0]
+    if op.returns is Returns.DEVICE:
+        return Target(Place.DEVICE)
+    if op.returns is Returns.HOST:
+        return Target(Place.HOST)
+    device = bound.get("device")
+    if device is not None and not is_none(device.value):
+        return target_of(device.value, device.name)
+    if device is None or op.returns is Returns.LIKE:
+        receiver = bound.get("self")
+        return Target(receiver.value.place, receiver.value.confidence) if receiver is not None else Target(Place.HOST)
+    return None
+
+
+def _logged(callee: Value, arguments: Sequence[Argument], site: Site, name: str) -> Meeting | None:
+    """A log line that is emitted formats its arguments; debug lines are taken to be off."""
+    text = site.detail.lower()
+    if name not in EMITTED_LOGGERS or "log" not in text.rpartition(".")[0] or isinstance(callee.detail, Function):
+        return None
+    for argument in arguments[1:]:
+        if argument.value.is_device:
+            evidence = "measured on an H200 with torch 2.11: `log.warning('v %s', s)`"
+            return Meeting(FactKind.FORMAT, site, f"{name}()", argument.value.why, argument.value.confidence, evidence, "log")
+    return None

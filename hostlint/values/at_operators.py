@@ -1,0 +1,109 @@
+"""Operators that may wait: truth tests, membership, formatting and subscripts, each an `op.*` entry of the table."""
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+from hostlint.facts.graph import Op, Site
+from hostlint.model import Confidence
+from hostlint.torch_ops import function as table_function
+from hostlint.values.conventions import MASK_NAMES
+from hostlint.values.detail import Device, Items, Literal, Mapping
+from hostlint.values.evaluator import Frame
+from hostlint.values.judging import Meeting, judge
+from hostlint.values.lattice import UNKNOWN
+from hostlint.values.results import Argument, Bound
+from hostlint.values.value import Place, Value
+
+NUMBERS = re.compile(r"%[-+ #0-9.]*[diouxXeEfFgG]")
+
+
+TEXTS = re.compile(r"%[-0-9.]*[sra]")
+
+
+def operator(op_name: str, site: Site, call: str, **operands: Value) -> Meeting | None:
+    op = table_function(op_name)
+    assert op is not None, op_name
+    return judge(op, Bound({name: (Argument(value),) for name, value in operands.items()}), site, call)
+
+
+def at_truth(frame: Frame, site: Site) -> Meeting | None:
+    node: Any = frame.graph.nodes[site.node]
+    if node[0] == Op.COMPARE and len(node[2]) > 1:
+        value = next((v for part in node[3] if (v := frame.value(part)).is_device), UNKNOWN)
+    else:
+        value = frame.value(site.node)
+    return operator("op.truth", site, site.detail, self=value)
+
+
+def at_member(frame: Frame, site: Site) -> Meeting | None:
+    node: Any = frame.graph.nodes[site.node]
+    item, container = frame.value(node[3][0]), frame.value(node[3][-1])
+    return operator("op.contains", site, "in", item=item, container=container)
+
+
+def at_format(frame: Frame, site: Site) -> Meeting | None:
+    return operator("op.format", site, site.detail, self=frame.value(site.node))
+
+
+def at_percent(frame: Frame, site: Site) -> Meeting | None:
+    node: Any = frame.graph.nodes[site.node]
+    text = frame.value(node[3]).detail
+    number = isinstance(text, Literal) and isinstance(text.value, str) and NUMBERS.search(text.value) and not TEXTS.search(text.value)
+    name = "op.percent_number" if number else "op.percent"
+    return operator(name, site, "%", self=frame.value(node[3]), value=frame.value(node[4]))
+
+
+def at_load(frame: Frame, site: Site) -> Meeting | None:
+    node: Any = frame.graph.nodes[site.node]
+    return _indexed(frame, site, "op.getitem", node[2], node[3], None)
+
+
+def at_write(frame: Frame, site: Site) -> Meeting | None:
+    node: Any = frame.graph.nodes[site.node]
+    return _indexed(frame, site, "op.setitem", node[2], node[3], frame.value(node[4]))
+
+
+def at_augmented(frame: Frame, site: Site) -> Meeting | None:
+    node: Any = frame.graph.nodes[site.node]
+    return _indexed(frame, site, "op.augsetitem", node[2], node[3], frame.value(node[4]))
+
+
+def _indexed(frame: Frame, site: Site, op_name: str, base_node: int, index_node: int, value: Value | None) -> Meeting | None:
+    """An index is judged part by part: slices by their bounds, the others by what they are."""
+    index: Any = frame.graph.nodes[index_node]
+    parts = index[3] if index[0] == Op.SEQUENCE and index[2] == "tuple" else (index_node,)
+    base = frame.value(base_node)
+    for part in parts:
+        node: Any = frame.graph.nodes[part]
+        if node[0] == Op.SLICE:
+            bounds = {name: frame.value(n) for name, n in zip(("start", "stop", "step"), node[2:5], strict=True) if n >= 0}
+            found = operator("op.slice", site, "slice", **bounds)
+        else:
+            found = _at_index(op_name, site, base, _as_mask(frame, part), value, alone=len(parts) == 1)
+        if found is not None:
+            return found
+    return None
+
+
+def _as_mask(frame: Frame, node: int) -> Value:
+    """An index of unknown type whose name says that it is a mask is likely one."""
+    index, name = frame.value(node), frame.node_name(node).rpartition(".")[2]
+    if index.is_device and index.boolean is None and index.integer is None and index.rank0 is not True and MASK_NAMES.search(name):
+        return replace(index, boolean=True, confidence=min(index.confidence, Confidence.LIKELY))
+    return index
+
+
+def _at_index(op_name: str, site: Site, base: Value, index: Value, value: Value | None, *, alone: bool) -> Meeting | None:
+    if isinstance(base.detail, (Mapping, Device)) or (isinstance(index.detail, Items) and index.detail.kind != "list"):
+        return None
+    if index.is_device and base.place in (Place.UNKNOWN, Place.TENSOR) and (index.boolean or index.integer) and not index.rank0:
+        base = replace(base, place=Place.DEVICE, confidence=Confidence.LIKELY)  # a device mask or index needs a device tensor
+    operands = {"self": base, "index": index}
+    if value is not None:
+        operands["value"] = value
+    op = table_function(op_name)
+    assert op is not None
+    single = alone and base.vector and bool(index.rank0) and index.place is Place.PYTHON
+    return judge(op, Bound({name: (Argument(v),) for name, v in operands.items()}), site, "[]", element=single)
