@@ -14,13 +14,14 @@ from hostlint.torch_ops import function as table_function
 from hostlint.torch_ops import method as table_method
 from hostlint.torch_ops.spec import Op as TableOp
 from hostlint.torch_ops.spec import Returns
+from hostlint.values.arguments import Argument, Bound, bind
 from hostlint.values.calls import LEGACY
 from hostlint.values.detail import External, ExternalInstance, Function, ListOf, Literal, Method
 from hostlint.values.devices import Target, target_of
 from hostlint.values.evaluator import Frame
 from hostlint.values.judging import Meeting, judge
 from hostlint.values.lattice import UNKNOWN, is_none
-from hostlint.values.results import Argument, Bound, bind, move_target
+from hostlint.values.results import move_target
 from hostlint.values.value import Place, Value
 
 DATA_CONSTRUCTORS = frozenset({"torch.tensor", "new_tensor"})

@@ -8,12 +8,12 @@ from typing import Any
 from hostlint.facts.graph import Op, Site
 from hostlint.model import Confidence
 from hostlint.torch_ops import function as table_function
+from hostlint.values.arguments import Argument, Bound
 from hostlint.values.conventions import MASK_NAMES
 from hostlint.values.detail import Device, Items, Literal, Mapping
 from hostlint.values.evaluator import Frame
 from hostlint.values.judging import Meeting, judge
 from hostlint.values.lattice import UNKNOWN
-from hostlint.values.results import Argument, Bound
 from hostlint.values.value import Place, Value
 
 NUMBERS = re.compile(r"%[-+ #0-9.]*[diouxXeEfFgG]")

@@ -6,17 +6,12 @@ from dataclasses import replace
 
 from hostlint.model import Confidence
 from hostlint.values import detail as d
+from hostlint.values.arguments import Argument
+from hostlint.values.containers import one_of, subscript
 from hostlint.values.lattice import INTEGER, PYTHON, UNKNOWN, combine, device_name, element, join_all, list_of
-from hostlint.values.results import Argument
 from hostlint.values.value import Place, Value
 
 Keywords = Mapping[str, Argument]
-
-
-def _one_of(value: Value) -> Value:
-    from hostlint.values.nodes import one_of
-
-    return one_of(value)
 
 
 def _rows(arguments: Sequence[Argument], keywords: Keywords) -> Value:
@@ -24,26 +19,26 @@ def _rows(arguments: Sequence[Argument], keywords: Keywords) -> Value:
     if not arguments:
         return Value(Place.PYTHON, detail=d.Items("list", ()))
     value = arguments[0].value
-    return value if isinstance(value.detail, (d.Items, d.ListOf)) else list_of(_one_of(value))
+    return value if isinstance(value.detail, (d.Items, d.ListOf)) else list_of(one_of(value))
 
 
 def _zip(arguments: Sequence[Argument], keywords: Keywords) -> Value:
-    return list_of(Value(Place.PYTHON, detail=d.Items("tuple", tuple(_one_of(a.value) for a in arguments))))
+    return list_of(Value(Place.PYTHON, detail=d.Items("tuple", tuple(one_of(a.value) for a in arguments))))
 
 
 def _enumerate(arguments: Sequence[Argument], keywords: Keywords) -> Value:
-    inner = _one_of(arguments[0].value) if arguments else UNKNOWN
+    inner = one_of(arguments[0].value) if arguments else UNKNOWN
     return list_of(Value(Place.PYTHON, detail=d.Items("tuple", (INTEGER, inner))))
 
 
 def _extreme(arguments: Sequence[Argument], keywords: Keywords) -> Value:
     """max, min: one of the arguments, or of the only argument's elements."""
-    values = [_one_of(arguments[0].value)] if len(arguments) == 1 else [a.value for a in arguments]
+    values = [one_of(arguments[0].value)] if len(arguments) == 1 else [a.value for a in arguments]
     return join_all(values) if any(v.is_tensor for v in values) else combine(values)
 
 
 def _sum(arguments: Sequence[Argument], keywords: Keywords) -> Value:
-    return _one_of(arguments[0].value) if arguments else UNKNOWN
+    return one_of(arguments[0].value) if arguments else UNKNOWN
 
 
 def _map(arguments: Sequence[Argument], keywords: Keywords) -> Value:
@@ -54,11 +49,11 @@ def _map(arguments: Sequence[Argument], keywords: Keywords) -> Value:
 
 
 def _filter(arguments: Sequence[Argument], keywords: Keywords) -> Value:
-    return list_of(_one_of(arguments[1].value)) if len(arguments) > 1 else UNKNOWN
+    return list_of(one_of(arguments[1].value)) if len(arguments) > 1 else UNKNOWN
 
 
 def _next(arguments: Sequence[Argument], keywords: Keywords) -> Value:
-    return _one_of(arguments[0].value) if arguments else UNKNOWN
+    return one_of(arguments[0].value) if arguments else UNKNOWN
 
 
 def _device(arguments: Sequence[Argument], keywords: Keywords) -> Value:
@@ -109,7 +104,7 @@ def _dict(arguments: Sequence[Argument], keywords: Keywords) -> Value:
 
 
 def _product(arguments: Sequence[Argument], keywords: Keywords) -> Value:
-    return list_of(Value(Place.PYTHON, detail=d.Items("tuple", tuple(_one_of(a.value) for a in arguments))))
+    return list_of(Value(Place.PYTHON, detail=d.Items("tuple", tuple(one_of(a.value) for a in arguments))))
 
 
 Special = Callable[[Sequence[Argument], Keywords], Value]
@@ -130,8 +125,6 @@ BUILTINS: dict[str, Special] = {
 
 
 def _get(receiver: Value, arguments: Sequence[Argument]) -> Value:
-    from hostlint.values.nodes import subscript
-
     if not arguments:
         return UNKNOWN
     found = subscript(receiver, arguments[0].value)
@@ -139,7 +132,7 @@ def _get(receiver: Value, arguments: Sequence[Argument]) -> Value:
 
 
 def _pop(receiver: Value, arguments: Sequence[Argument]) -> Value:
-    return _get(receiver, arguments) if isinstance(receiver.detail, d.Mapping) else _one_of(receiver)
+    return _get(receiver, arguments) if isinstance(receiver.detail, d.Mapping) else one_of(receiver)
 
 
 def _elements(receiver: Value, arguments: Sequence[Argument]) -> Value:

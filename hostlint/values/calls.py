@@ -13,6 +13,7 @@ from hostlint.torch_ops import is_tensor_method
 from hostlint.torch_ops import method as table_method
 from hostlint.torch_ops.spec import Returns
 from hostlint.values import annotated
+from hostlint.values.arguments import Argument, Bound, bind
 from hostlint.values.builtin_calls import BUILTINS, METHODS
 from hostlint.values.conventions import MODELS, UPLOADERS, conventional
 from hostlint.values.detail import (
@@ -33,7 +34,7 @@ from hostlint.values.detail import (
 )  # fmt: skip
 from hostlint.values.evaluator import Frame, Given
 from hostlint.values.lattice import NUMPY, PYTHON, TENSOR, UNKNOWN, combine, element
-from hostlint.values.results import Argument, Bound, bind, has_large_shape, result
+from hostlint.values.results import has_large_shape, result
 from hostlint.values.value import Place, Value
 
 SMALL = 600  # nodes: longer functions are not run again for one call

@@ -11,9 +11,9 @@ from hostlint.torch_ops import conditions
 from hostlint.torch_ops.conditions import TARGET, ArgumentFacts
 from hostlint.torch_ops.spec import Op as TableOp
 from hostlint.torch_ops.spec import Wait
+from hostlint.values.arguments import Bound
 from hostlint.values.detail import ExternalInstance, Items, ListOf, Literal
 from hostlint.values.devices import Target
-from hostlint.values.results import Bound
 from hostlint.values.value import Place, Value
 
 

@@ -9,6 +9,7 @@ from hostlint.facts.graph import Node, Op, Refinement
 from hostlint.model import Confidence
 from hostlint.scopes import Symbol, SymbolKind
 from hostlint.values.calls import call
+from hostlint.values.containers import one_of, subscript
 from hostlint.values.conventions import conventional
 from hostlint.values.detail import Class, Detail, External, Function, Instance, Items, ListOf, Literal, Mapping, Module, Super
 from hostlint.values.evaluator import Frame
@@ -87,42 +88,6 @@ def _attr(frame: Frame, node: Any) -> Value:
 
 def _index(frame: Frame, node: Any) -> Value:
     return subscript(frame.values[node[2]], frame.values[node[3]])
-
-
-def subscript(base: Value, index: Value) -> Value:
-    """One element or a part of a container or tensor."""
-    if base.is_tensor:
-        return _tensor_item(base, index)
-    if base.place is Place.NUMPY:
-        return NUMPY
-    literal = index.detail.value if isinstance(index.detail, Literal) else None
-    sliced = isinstance(index.detail, Literal) and index.detail.type_name == "slice"
-    detail = base.detail
-    if isinstance(detail, Items):
-        if sliced:
-            return replace(base, detail=ListOf(element(detail))) if detail.items else base
-        if isinstance(literal, int) and -len(detail.items) <= literal < len(detail.items):
-            return detail.items[literal]
-        return element(detail)
-    if isinstance(detail, ListOf):
-        return base if sliced else detail.element
-    if isinstance(detail, Mapping):
-        known: dict[object, Value] = dict(detail.items)
-        if literal in known:
-            return known[literal]
-        return join_all(known.values()) if literal is None and known else UNKNOWN
-    return UNKNOWN
-
-
-def _tensor_item(base: Value, index: Value) -> Value:
-    """x[i]: 0-dim where x is 1-D and i one integer; a mask or an index tensor keeps a dimension."""
-    single = index.place is Place.PYTHON and (index.rank0 or (index.is_tensor and index.rank0)) and not isinstance(index.detail, Items)
-    scalar_tensor = index.is_tensor and index.rank0 is True and index.boolean is not True
-    if base.vector and (single or scalar_tensor):
-        return replace(base, rank0=True, vector=False, fresh=False, detail=None)
-    sliced = isinstance(index.detail, Literal) and index.detail.type_name == "slice"
-    keeps = sliced or (index.is_tensor and index.rank0 is False)
-    return replace(base, rank0=False if keeps else None, vector=base.vector and keeps, fresh=False, detail=None)
 
 
 def _slice(frame: Frame, node: Any) -> Value:
@@ -222,17 +187,6 @@ def _comprehension(frame: Frame, node: Any) -> Value:
 
 def _iter(frame: Frame, node: Any) -> Value:
     return one_of(frame.values[node[2]])
-
-
-def one_of(value: Value) -> Value:
-    """One element when the value is iterated: rows of a tensor, items of a list, keys of a dictionary."""
-    if value.is_tensor:
-        return replace(value, rank0=True if value.vector else None, vector=False, fresh=False, detail=None)
-    if value.place is Place.NUMPY:
-        return NUMPY
-    if isinstance(value.detail, (Items, ListOf)):
-        return element(value.detail)
-    return PYTHON if isinstance(value.detail, (Mapping, Literal)) else UNKNOWN
 
 
 def _unpack(frame: Frame, node: Any) -> Value:

@@ -3,12 +3,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 from hostlint.model import Confidence
 from hostlint.torch_ops.copies import largest_free_copy
 from hostlint.torch_ops.spec import Op, Returns
+from hostlint.values.arguments import Bound
 from hostlint.values.detail import Dtype, ExternalInstance, Items, ListOf, Literal
 from hostlint.values.devices import Target, is_device, is_dtype, target_of
 from hostlint.values.lattice import NUMPY, PYTHON, UNKNOWN, combine, is_none, list_of
@@ -18,45 +19,6 @@ VECTOR_MAKERS = frozenset({"arange", "linspace", "logspace", "randperm", "flatte
 VECTOR_KEEPERS = frozenset({"clone", "to", "cpu", "cuda", "detach", "contiguous", "cumsum", "cumprod", "flip", "sort", "roll", "pin_memory", "type", "type_as", "clamp", "requires_grad_", "data", "tile", "repeat_interleave", "unique", "float", "double", "half", "long", "int", "bool", "bfloat16", "short"})  # fmt: skip
 DEFAULT_WIDTH = 4  # bytes of an element where no dtype is given: float32
 SHAPES = re.compile(r"shape|size|dims$|^s$", re.IGNORECASE)  # names of tuples of sizes
-
-
-@dataclass(frozen=True, slots=True)
-class Argument:
-    """One argument of a call: its value, the name it was read through, and its node."""
-
-    value: Value
-    name: str = ""
-    node: int = -1
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """A call's arguments by the parameter names of the table's entry; `*name` parameters hold several."""
-
-    by_name: Mapping[str, Sequence[Argument]]
-    starred: bool = False
-
-    def get(self, name: str) -> Argument | None:
-        given = self.by_name.get(name)
-        return given[0] if given else None
-
-    def given(self, name: str) -> bool:
-        return any(not is_none(argument.value) for argument in self.by_name.get(name, ()))
-
-    def values(self) -> list[Value]:
-        return [argument.value for name, given in self.by_name.items() if name != "device" for argument in given]
-
-
-def bind(op: Op, positional: Sequence[Argument], keywords: Sequence[tuple[str, Argument]], starred: bool) -> Bound:
-    by_name: dict[str, Sequence[Argument]] = {}
-    for position, param in enumerate(op.params):
-        if param.startswith("*"):
-            by_name[param[1:]] = tuple(positional[position:])
-            break
-        if position < len(positional):
-            by_name[param] = (positional[position],)
-    by_name.update((name, (argument,)) for name, argument in keywords)
-    return Bound(by_name, starred)
 
 
 def result(op: Op, bound: Bound, line: int) -> Value:

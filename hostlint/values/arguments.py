@@ -1,0 +1,48 @@
+"""The arguments of a call, by position, keyword and the names of the table."""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hostlint.torch_ops.spec import Op
+from hostlint.values.lattice import is_none
+from hostlint.values.value import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument of a call: its value, the name it was read through, and its node."""
+
+    value: Value
+    name: str = ""
+    node: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A call's arguments by the parameter names of the table's entry; `*name` parameters hold several."""
+
+    by_name: Mapping[str, Sequence[Argument]]
+    starred: bool = False
+
+    def get(self, name: str) -> Argument | None:
+        given = self.by_name.get(name)
+        return given[0] if given else None
+
+    def given(self, name: str) -> bool:
+        return any(not is_none(argument.value) for argument in self.by_name.get(name, ()))
+
+    def values(self) -> list[Value]:
+        return [argument.value for name, given in self.by_name.items() if name != "device" for argument in given]
+
+
+def bind(op: Op, positional: Sequence[Argument], keywords: Sequence[tuple[str, Argument]], starred: bool) -> Bound:
+    by_name: dict[str, Sequence[Argument]] = {}
+    for position, param in enumerate(op.params):
+        if param.startswith("*"):
+            by_name[param[1:]] = tuple(positional[position:])
+            break
+        if position < len(positional):
+            by_name[param] = (positional[position],)
+    by_name.update((name, (argument,)) for name, argument in keywords)
+    return Bound(by_name, starred)
