@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from hostlint.facts.chains import chain
@@ -81,18 +81,44 @@ def _unwrap(test: ast.expr) -> tuple[ast.expr, bool]:
 
 def _kinds(test: ast.expr, parameters: frozenset[str], switches: Collection[str]) -> Iterator[tuple[RegionKind, int, str]]:
     """The guards that a test may be, with 1 where its true branch is the guarded one, -1 where the false one is, 0 for neither."""
-    words = list(identifiers(test))
-    yield RegionKind.EXPORT, int(any(word in EXPORT_WORDS for word in words)), "while exporting"
-    switched = _is_switch(test) or (isinstance(test, ast.Name) and test.id in switches)
-    yield RegionKind.DEBUG, int(switched), "behind a debug switch"
-    period = _every_n(test) or int(any(EVERY_WORDS.search(word) for word in words))
-    yield RegionKind.EVERY_N, period, "every n-th step"
-    yield RegionKind.ONCE, _once(test, words), "in one iteration only"
-    evaluating = -1 if isinstance(test, ast.Attribute) and test.attr == "training" else 0
-    yield RegionKind.EVALUATION, evaluating or int(any(EVALUATION_WORDS.search(word) for word in words)), "while evaluating"
+    yield RegionKind.EXPORT, _sense(test, _exports), "while exporting"
+    yield RegionKind.DEBUG, _sense(test, lambda leaf: int(_is_switch(leaf, switches))), "behind a debug switch"
+    yield RegionKind.EVERY_N, _periodic(test), "every n-th step"
+    yield RegionKind.ONCE, _sense(test, _once), "in one iteration only"
+    yield RegionKind.EVALUATION, _sense(test, _evaluates), "while evaluating"
     name = _none_test(test)
     left_out = (1 if _is_none(test) else -1) if name is not None and name in parameters else 0
     yield RegionKind.FALLBACK, left_out, f"only where {name} is left out"
+
+
+def _sense(test: ast.expr, leaf: Callable[[ast.expr], int]) -> int:
+    """1 where a test holds only if what the leaf says does, -1 where it fails only so, 0 where neither follows."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return -_sense(test.operand, leaf)
+    if not isinstance(test, ast.BoolOp):
+        return leaf(test)
+    senses = {_sense(part, leaf) for part in test.values}
+    decisive = 1 if isinstance(test.op, ast.And) else -1
+    return decisive if decisive in senses else senses.pop() if len(senses) == 1 else 0
+
+
+def _exports(leaf: ast.expr) -> int:
+    return int(any(word in EXPORT_WORDS for word in identifiers(leaf)))
+
+
+def _evaluates(leaf: ast.expr) -> int:
+    if isinstance(leaf, ast.Attribute) and leaf.attr == "training":
+        return -1
+    if isinstance(leaf, ast.Call) and leaf.args:  # `validate(x)` checks something
+        return 0
+    return int(any(EVALUATION_WORDS.search(word) for word in identifiers(leaf)))
+
+
+def _periodic(test: ast.expr) -> int:
+    sense = _sense(test, _every_n)
+    if not sense and isinstance(test, ast.BoolOp):  # `step % n == 0 or last`: the other part is the rare one
+        return int(any(_sense(part, _every_n) > 0 for part in test.values))
+    return sense
 
 
 def reads_off_switch(value: ast.expr) -> bool:
@@ -112,30 +138,29 @@ def identifiers(test: ast.expr) -> Iterator[str]:
             yield part.attr
 
 
-def _is_switch(test: ast.expr) -> bool:
-    if isinstance(test, ast.BoolOp):
-        return isinstance(test.op, ast.And) and any(_is_switch(part) for part in test.values)
+def _is_switch(test: ast.expr, switches: Collection[str]) -> bool:
+    if isinstance(test, ast.Name) and test.id in switches:
+        return True
     if isinstance(test, ast.Call):
         named = any(isinstance(a, ast.Constant) and isinstance(a.value, str) and DEBUG_WORDS.search(a.value) for a in test.args)
         return named or bool(DEBUG_WORDS.search(chain(test.func).rsplit(".", 1)[-1]))
     if isinstance(test, ast.Compare):
-        return _is_switch(test.left) and not isinstance(test.ops[0], (ast.Is, ast.IsNot))
+        return _is_switch(test.left, ()) and not isinstance(test.ops[0], (ast.Is, ast.IsNot))
     return isinstance(test, (ast.Name, ast.Attribute)) and bool(DEBUG_WORDS.search(chain(test).rsplit(".", 1)[-1]))
 
 
-def _every_n(test: ast.expr) -> int:
+def _every_n(leaf: ast.expr) -> int:
     """1 where the test holds every n-th time, -1 where it fails every n-th time, else 0."""
-    if isinstance(test, ast.BoolOp):
-        senses = [_every_n(part) for part in test.values]
-        return next((sense for sense in senses if sense), 0)
-    if isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod) and _is_period(test.right):
+    if _is_modulo(leaf):
         return -1
-    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
-        return 0
-    left = test.left
-    if isinstance(left, ast.BinOp) and isinstance(left.op, ast.Mod) and _is_period(left.right):
-        return -1 if isinstance(test.ops[0], ast.NotEq) else 1
-    return 0
+    if isinstance(leaf, ast.Compare) and len(leaf.ops) == 1 and (_is_modulo(leaf.left) or _is_modulo(leaf.comparators[0])):
+        above_zero = isinstance(leaf.ops[0], ast.Gt) and _is_edge(leaf.comparators[0])
+        return -1 if above_zero or isinstance(leaf.ops[0], ast.NotEq) else 1
+    return int(any(EVERY_WORDS.search(word) for word in identifiers(leaf)))
+
+
+def _is_modulo(node: ast.expr) -> bool:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and _is_period(node.right)
 
 
 def _is_period(node: ast.expr) -> bool:
@@ -145,17 +170,14 @@ def _is_period(node: ast.expr) -> bool:
     return not (isinstance(node, ast.Constant) and isinstance(node.value, int) and node.value < SMALL_MODULUS)
 
 
-def _once(test: ast.expr, words: Sequence[str]) -> int:
-    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
-        return 0
-    if isinstance(test, ast.BoolOp):
-        return next((sense for part in test.values if (sense := _once(part, list(identifiers(part))))), 0)
+def _once(test: ast.expr) -> int:
     if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.Eq, ast.NotEq)):
         left, right = test.left, test.comparators[0]
         if isinstance(left, (ast.Name, ast.Attribute)) and COUNTER_WORDS.search(chain(left).rsplit(".", 1)[-1]) and _is_edge(right):
             return 1 if isinstance(test.ops[0], ast.Eq) else -1
     if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.Lt, ast.LtE)) and _is_few(test):
         return 1
+    words = list(identifiers(test))
     if isinstance(test, (ast.Name, ast.Attribute)) and any(ONCE_WORDS.search(word) for word in words):
         return -1 if re.search(r"initiali[sz]ed|is_init$|_built$|_ready$", words[0] if isinstance(test, ast.Name) else test.attr) else 1
     if isinstance(test, ast.Compare) and any(re.search(r"warm_?up", word, re.IGNORECASE) for word in words):

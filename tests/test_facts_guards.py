@@ -1,0 +1,560 @@
+"""What tests say about how often code runs: every kind of guard, negated, in `else`, before an early return, in a short circuit."""
+from __future__ import annotations
+
+import re
+from textwrap import dedent
+
+import pytest
+
+from hostlint.facts.lower import lower_file
+from hostlint.facts.schema import RegionKind
+
+MARK = re.compile(r"work\(.*#\s*(.*)$")
+
+
+def guards(text: str) -> dict[int, str]:
+    """The guards around each line that calls `work`, outermost first; loops are left out."""
+    found: dict[int, str] = {}
+    for function in lower_file(text, "main.py", "main").outline.functions:
+        for call in function.calls:
+            if call.chain.rpartition(".")[2] == "work":
+                kinds: list[str] = []
+                region = call.region
+                while region:
+                    kind = RegionKind(function.regions[region].kind)
+                    kinds.insert(0, kind.name.lower())
+                    region = function.regions[region].parent
+                found[call.line] = " ".join(kind for kind in kinds if kind != "loop") or "-"
+    return found
+
+
+def marked(text: str) -> dict[int, str]:
+    return {number: mark[1] for number, line in enumerate(text.splitlines(), 1) if (mark := MARK.search(line))}
+
+
+PROGRAMS = {
+    # every n-th step
+    "modulo": """
+        def f(step, n):
+            if step % 10 == 0:
+                work()  # every_n
+            work()  # -
+            if step % n == 0:
+                work()  # every_n
+            else:
+                work()  # -
+            if (step + 1) % n == n - 1:
+                work()  # every_n
+    """,
+    "modulo that fails": """
+        def f(step, n):
+            if step % n != 0:
+                work()  # -
+            else:
+                work()  # every_n
+            if step % n:
+                work()  # -
+            else:
+                work()  # every_n
+            if not step % n:
+                work()  # every_n
+            if not step % n == 0:
+                work()  # -
+            else:
+                work()  # every_n
+            if step % n > 0:
+                work()  # -
+            else:
+                work()  # every_n
+            if 0 == step % n:
+                work()  # every_n
+    """,
+    "modulo of a small number": """
+        def f(step, accumulation_steps):
+            if step % 2 == 0:
+                work()  # -
+            if step % 8 == 0:
+                work()  # every_n
+            if step % accumulation_steps == 0:
+                work()  # -
+    """,
+    "modulo in a condition of several": """
+        def f(step, n, a):
+            if a and step % n == 0:
+                work()  # every_n
+            else:
+                work()  # -
+            if step % n == 0 or a:
+                work()  # every_n
+            if a and not step % n:
+                work()  # every_n
+            if a and step % n != 0:
+                work()  # -
+            else:
+                work()  # -
+            if a or step % n != 0:
+                work()  # -
+            else:
+                work()  # every_n
+    """,
+    "modulo and early ends": """
+        def f(step, n):
+            if step % n != 0:
+                return
+            work()  # every_n
+        def g(step, n):
+            if step % n == 0:
+                return
+            work()  # -
+        def h(n):
+            for step in range(n):
+                work()  # -
+                if step % 50:
+                    continue
+                work()  # every_n
+            work()  # -
+        def i(step, n):
+            if step % n == 0:
+                work()  # every_n
+            else:
+                return
+            work()  # every_n
+    """,
+    "logging": """
+        def f(self, step):
+            if self.should_log(step):
+                work()  # every_n
+            if self.is_log_step:
+                work()  # every_n
+            if not self.should_log(step):
+                work()  # -
+                return
+            work()  # every_n
+    """,
+    "logging that is off": """
+        def f(self, a):
+            if a and not self.should_log(a):
+                work()  # -
+    """,
+    # debug switches
+    "debug": """
+        def f(self, a):
+            if self.debug:
+                work()  # debug
+            if self.config.verbose > 1:
+                work()  # debug
+            if logger.isEnabledFor(10):
+                work()  # debug
+            if os.environ.get("MY_DEBUG"):
+                work()  # debug
+            if a and self.debug:
+                work()  # debug
+            else:
+                work()  # -
+            if self.debug or self.verbose:
+                work()  # debug
+            if a or self.debug:
+                work()  # -
+            if self.debug is None:
+                work()  # -
+    """,
+    "debug that is off": """
+        def f(self, a):
+            if not self.debug:
+                work()  # -
+            else:
+                work()  # debug
+            if a and not self.debug:
+                work()  # -
+            if not self.debug:
+                return
+            work()  # debug
+    """,
+    "a switch of the environment": """
+        CHECK = os.environ.get("CHECK_INPUTS", "0") == "1"
+        TRACE = bool(int(os.getenv("TRACE", 0)))
+        FAST = os.environ.get("FAST", "1") == "1"
+        def f(a):
+            if CHECK:
+                work()  # debug
+            if TRACE and a:
+                work()  # debug
+            if not CHECK:
+                work()  # -
+            if FAST:
+                work()  # -
+    """,
+    "a switch of an observer": """
+        class Profiler:
+            def step(self):
+                if self.enabled:
+                    work()  # debug
+                if not self.enabled:
+                    return
+                work()  # debug
+        class Layer:
+            def step(self):
+                if self.enabled:
+                    work()  # -
+    """,
+    # once
+    "first and last": """
+        def f(step, steps, i, x):
+            if step == 0:
+                work()  # once
+            else:
+                work()  # -
+            if i == len(x) - 1:
+                work()  # once
+            if step != 0:
+                work()  # -
+            else:
+                work()  # once
+            if i == 0 or i == len(x) - 1:
+                work()  # once
+            if step < 3:
+                work()  # once
+            if x == 0:
+                work()  # -
+            if step == 5:
+                work()  # -
+    """,
+    "first, in a condition of several": """
+        def f(step, x):
+            if x and step == 0:
+                work()  # once
+            if x or step == 0:
+                work()  # -
+            if x and step != 0:
+                work()  # -
+            else:
+                work()  # -
+    """,
+    "warm-up": """
+        def f(self, step):
+            if self.is_warmup:
+                work()  # once
+            if step < self.warmup_steps:
+                work()  # once
+            if step >= self.warmup_steps:
+                work()  # -
+            if not self.initialized:
+                work()  # once
+            if self.initialized:
+                work()  # -
+            if self.is_first_step:
+                work()  # once
+    """,
+    "first, and early ends": """
+        def f(self, step):
+            if step > 0:
+                work()  # -
+            if step != 0:
+                return
+            work()  # once
+    """,
+    # evaluation
+    "evaluation": """
+        def f(self, is_eval, x):
+            if self.training:
+                work()  # -
+            else:
+                work()  # evaluation
+            if not self.training:
+                work()  # evaluation
+            if is_eval:
+                work()  # evaluation
+            if not is_eval:
+                work()  # -
+            if self.training:
+                return
+            work()  # evaluation
+    """,
+    "evaluation, in a condition of several": """
+        def f(self, is_eval, x):
+            if not self.training and x:
+                work()  # evaluation
+            if x and is_eval:
+                work()  # evaluation
+            if x and not is_eval:
+                work()  # -
+            if x or is_eval:
+                work()  # -
+            if self.training and x:
+                work()  # -
+            else:
+                work()  # -
+    """,
+    "a check that is called validate is no evaluation": """
+        def f(self, x):
+            if not self.validate(x):
+                return
+            work()  # -
+    """,
+    # export
+    "export": """
+        def f(x):
+            if torch.jit.is_scripting():
+                work()  # export
+            else:
+                work()  # -
+            if torch.jit.is_tracing() or torch.jit.is_scripting():
+                work()  # export
+            if torch.onnx.is_in_onnx_export():
+                return x
+            work()  # -
+    """,
+    "no export": """
+        def f(x):
+            if not torch.jit.is_scripting():
+                work()  # -
+            if not torch.jit.is_scripting() and not torch.jit.is_tracing():
+                work()  # -
+            else:
+                work()  # export
+            if not torch.jit.is_tracing() and x:
+                work()  # -
+            if x and torch.jit.is_tracing():
+                work()  # export
+            if x or torch.jit.is_tracing():
+                work()  # -
+            if not torch.jit.is_tracing():
+                return x
+            work()  # export
+    """,
+    # memo
+    "an attribute that is filled once": """
+        class C:
+            def f(self, x):
+                if self.table is None:
+                    self.table = work()  # memo
+                work()  # -
+                if self.other is not None:
+                    pass
+                else:
+                    self.other = work()  # memo
+                if not hasattr(self, "third"):
+                    self.third = work()  # memo
+                if self.fourth is None:
+                    work()  # -
+                if not self.fifth:
+                    self.fifth = work()  # memo
+    """,
+    "a dictionary that is filled once": """
+        class C:
+            def f(self, key):
+                if key not in self.cache:
+                    self.cache[key] = work()  # memo
+                if key in self.cache:
+                    return self.cache[key]
+                work()  # memo
+        def g(key, cache):
+            if key not in cache:
+                cache[key] = work()  # memo
+            if cache.get(key) is None:
+                cache[key] = work()  # memo
+            if key not in cache.keys():
+                cache.setdefault(key, work())  # memo
+    """,
+    "a kept value that fits": """
+        class C:
+            def f(self, n):
+                if self.size < n:
+                    self.size = work()  # memo
+                if self.rows is None or self.rows.shape[0] != n:
+                    self.rows = work()  # memo
+                if self.rows is not None and self.rows.shape[0] == n:
+                    return self.rows
+                self.rows = work()  # memo
+    """,
+    "a buffer that is filled once": """
+        class C:
+            def f(self, n):
+                if self.mask is None:
+                    self.register_buffer("mask", work())  # memo
+                if self.table is None:
+                    self._build_table(work())  # memo
+    """,
+    "a kept value that is returned": """
+        class C:
+            def f(self):
+                if self.table is not None:
+                    return self.table
+                work()  # memo
+            def g(self):
+                if self.table is None:
+                    return None
+                work()  # -
+    """,
+    "an early end with raise is no memo": """
+        class C:
+            def f(self):
+                if self.table is not None:
+                    raise ValueError
+                work()  # -
+    """,
+    "a module's own name": """
+        _TABLE = None
+        def f():
+            global _TABLE
+            if _TABLE is None:
+                _TABLE = work()  # memo
+            return _TABLE
+    """,
+    # left out
+    "an argument that is left out": """
+        def f(x, mask=None, y=None):
+            if mask is None:
+                mask = work()  # fallback
+            if y is not None:
+                y = y + 1
+            else:
+                y = work()  # fallback
+    """,
+    "a choice by an argument that may be left out": """
+        def f(x, mask=None):
+            if mask is None:
+                work()  # -
+            else:
+                work()  # -
+    """,
+    "a local that is None": """
+        def f(x):
+            mask = x.mask
+            if mask is None:
+                work()  # -
+    """,
+    # except and raise
+    "except": """
+        def f(x):
+            try:
+                work()  # -
+            except ValueError:
+                work()  # except
+            else:
+                work()  # -
+            finally:
+                work()  # -
+            work()  # -
+    """,
+    "finally after a return": """
+        def f(x):
+            try:
+                return work()  # -
+            finally:
+                work()  # -
+    """,
+    "raise": """
+        def f(x):
+            if x.bad:
+                raise ValueError(work())  # raise raise
+            if x.worse:
+                text = work()  # raise
+                raise ValueError(text)
+            assert x.good, work()  # raise
+            assert work()  # -
+            if x.fine:
+                work()  # -
+            else:
+                raise ValueError
+            work()  # -
+    """,
+    # short circuits
+    "operands of and": """
+        def f(self, step, x):
+            ok = self.debug and work()  # debug
+            ok = not self.debug and work()  # -
+            if step % 100 == 0 and work():  # every_n
+                work()  # every_n
+            ok = x and work()  # -
+            ok = work() and self.debug  # -
+            ok = not self.training and x and work()  # evaluation
+            work()  # -
+    """,
+    "operands of or": """
+        def f(self, step, x):
+            ok = self.debug or work()  # -
+            ok = not self.debug or work()  # debug
+            ok = step % 100 or work()  # every_n
+            ok = self.training or work()  # evaluation
+            ok = x or work()  # -
+    """,
+    "arms of a conditional expression": """
+        def f(self, step, x):
+            ok = work() if self.debug else None  # debug
+            ok = None if self.debug else work()  # -
+            ok = None if step % 100 else work()  # every_n
+            ok = work() if x else None  # -
+    """,
+    # together
+    "one in the other": """
+        def f(self, step, x):
+            for i in x:
+                if step % 10 == 0:
+                    if self.debug:
+                        work()  # every_n debug
+                    for j in i:
+                        work()  # every_n
+                elif self.debug:
+                    work()  # debug
+                else:
+                    work()  # -
+                work()  # -
+    """,
+    "a guard ends with its block": """
+        def f(self, step, x):
+            for i in x:
+                if step % 10:
+                    continue
+                work()  # every_n
+            else:
+                work()  # -
+            with x:
+                if not self.debug:
+                    return
+                work()  # debug
+            work()  # -
+    """,
+    "nested functions start anew": """
+        def f(self, step):
+            if self.debug:
+                def g():
+                    work()  # -
+                g()
+                h = lambda: work()  # -
+    """,
+    "no call where nothing runs": """
+        def f(x):
+            return x
+            work()
+        def g(x):
+            raise ValueError
+            work()
+        def h(x):
+            while True:
+                break
+                work()
+    """,
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_guards(name: str) -> None:
+    text = dedent(PROGRAMS[name])
+    assert guards(text) == marked(text)
+
+
+@pytest.mark.parametrize(
+    ("test", "words"),
+    [
+        ("step % 10 == 0", "every n-th step"),
+        ("self.debug", "behind a debug switch"),
+        ("step == 0", "in one iteration only"),
+        ("not self.training", "while evaluating"),
+        ("torch.jit.is_tracing()", "while exporting"),
+    ],
+)
+def test_a_guard_is_said_in_words(test: str, words: str) -> None:
+    outline = lower_file(f"def f(self, step, mask=None):\n    if {test}:\n        work()\n", "main.py", "main").outline
+    function = outline.functions[1]
+    assert function.regions[function.calls[-1].region].text == words
