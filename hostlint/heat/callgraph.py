@@ -36,6 +36,9 @@ class CallGraph:
         self._out: dict[FunctionId, list[Edge]] = {}
         self._in: dict[FunctionId, list[Edge]] = {}
         self._steps: dict[FunctionId, list[int]] = {}
+        self._property_names = {
+            function.name for outline in index.files for function in outline.functions if function.flags & FunctionFlag.PROPERTY
+        }
         for file, outline in enumerate(index.files):
             for function in outline.functions:
                 self._add_function((file, function.index))
@@ -57,10 +60,11 @@ class CallGraph:
             found = self._dispatch.dispatch(fid, call)
             if found.steps:
                 self._steps.setdefault(fid, []).append(position)
-            self.hooks.update(dict.fromkeys(found.hooks))
-            self.escaping.update(found.escaping)
-            for target in found.targets:
-                self._add(Edge(fid, target.function, position, call.line, call.region, target.certain))
+            if found.escaping:
+                self.hooks.update(dict.fromkeys(found.hooks))
+                self.escaping.update(found.escaping)
+            for callee, certain in dict.fromkeys(found.targets):
+                self._add(Edge(fid, callee, position, call.line, call.region, certain))
         for edge in self._implied(fid):
             self._add(edge)
 
@@ -81,6 +85,8 @@ class CallGraph:
 
     def _properties(self, fid: FunctionId, chain: str) -> Iterator[FunctionId]:
         base, _, name = chain.rpartition(".")
+        if name not in self._property_names:
+            return
         for found in self._typing.of_chain(*fid, base):
             if found.kind is Kind.INSTANCE and not found.depth:
                 for method in self._typing.methods(found.target, name, found.exact):

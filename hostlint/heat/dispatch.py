@@ -10,7 +10,7 @@ from hostlint.heat.types import Kind, Type, Types, Typing
 from hostlint.index import is_module_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from hostlint.facts.schema import Call
     from hostlint.index import ClassId, FunctionId, ProjectIndex
@@ -18,34 +18,41 @@ if TYPE_CHECKING:
 FALLBACK_LIMIT = 8
 _CONSTRUCTION = ("__init__", "__post_init__", "__new__", "__enter__", "__exit__")
 _LAMBDA = "<lambda:"
+_GRADIENTS = frozenset({"backward", "grad"})
+_NO_MODELS = frozenset({Kind.CLASS, Kind.INSTANCE, Kind.MODULE})
 # Names that any container, file, thread or client has: by the name alone they say nothing.
-_GENERIC = frozenset(
-    {"get", "run", "update", "append", "copy", "items", "load", "save", "close", "read", "write", "format", "join", "keys", "values", "pop"}
-    | {"add", "remove", "clear", "extend", "insert", "index", "count", "sort", "reverse", "split", "strip", "replace", "encode", "decode"}
-    | {"start", "stop", "wait", "set", "send", "recv", "put", "open", "flush", "exists", "mkdir", "name", "register", "build", "create"}
-    | {"info", "debug", "warning", "error", "log", "print", "submit", "result", "cancel", "done", "acquire", "release", "main", "parse"}
-    | {"setdefault", "discard", "union", "match", "search", "group", "groups", "state_dict", "parameters", "modules", "children", "apply"}
-    | {"train", "eval", "cuda", "cpu", "to", "item", "size", "dim", "get_model", "reset", "init", "setup", "config", "device", "dtype", "call"}
-    | {"collect", "compute", "connect", "shutdown", "execute", "render", "dump", "dumps", "loads", "seek", "tell", "lower", "upper", "delete"}
-)
+_GENERIC = frozenset({
+    "acquire", "add", "append", "apply", "build", "call", "cancel", "children", "clear", "close", "collect", "compute", "config",
+    "connect", "copy", "count", "cpu", "create", "cuda", "debug", "decode", "delete", "device", "dim", "discard", "done", "dtype",
+    "dump", "dumps", "encode", "error", "eval", "execute", "exists", "extend", "flush", "format", "get", "get_model", "group", "groups",
+    "index", "info", "init", "insert", "item", "items", "join", "keys", "load", "loads", "log", "lower", "main", "match", "mkdir",
+    "modules", "name", "open", "parameters", "parse", "pop", "print", "put", "read", "recv", "register", "release", "remove", "render",
+    "replace", "reset", "result", "reverse", "run", "save", "search", "seek", "send", "set", "setdefault", "setup", "shutdown", "size",
+    "sort", "split", "start", "state_dict", "stop", "strip", "submit", "tell", "to", "train", "union", "update", "upper", "values",
+    "wait", "warning", "write",
+})  # fmt: skip
 _RUNS_ITS_ARGUMENT = re.compile(
     r"(^|[._])(checkpoint|map|filter|reduce|vmap|grad|value_and_grad|jvp|vjp|custom_op|cond|while_loop|tree_map\w*|apply_to_collection|"
     r"run_in_executor|to_thread|call|call_fn|partial)$"
 )
-_REGISTERS_HOOK = re.compile(r"(^|_)register_(\w+_)?hook$|^distribute_module$|^register_forward\w*$|^register_\w*backward\w*$|^register_step_\w+$|^add_\w*hook$")
+_REGISTERS_HOOK = re.compile(
+    r"(^|_)register_(\w+_)?hook$|^register_(forward|step)\w*$|^register_\w*backward\w*$|^add_\w*hook$|^distribute_module$"
+)
 _BY_STRING = re.compile(r"(^|_)(getattr|get|build|create|make|dispatch|lookup|resolve|call|invoke|collective_rpc|rpc|execute_method)(_|$)")
 
 
-class Target(NamedTuple):
-    function: FunctionId
-    certain: bool
+Target = tuple["FunctionId", bool]  # what may run, and whether that is certain
 
 
 class Dispatched(NamedTuple):
-    targets: tuple[Target, ...]
+    targets: Sequence[Target]
     steps: bool  # the call is a model call, a backward, an optimizer's or scheduler's step
-    hooks: tuple[FunctionId, ...]  # functions that the call registers to run at every step
-    escaping: tuple[FunctionId, ...]  # functions handed to something that may keep them
+    hooks: tuple[FunctionId, ...] = ()  # functions that the call registers to run at every step
+    escaping: tuple[FunctionId, ...] = ()  # functions handed to something that may keep them
+
+
+_NOTHING = Dispatched((), steps=False)
+_STEP = Dispatched((), steps=True)
 
 
 class Dispatch:
@@ -60,30 +67,33 @@ class Dispatch:
             if is_unused(outline):
                 continue
             for function in outline.functions[1:]:
-                names = self._methods_named if function.owner >= 0 or function.parent else self._functions_named  # nested: set on objects
+                bound = function.owner >= 0 or function.parent  # nested functions are set on objects, too
+                names = self._methods_named if bound else self._functions_named
                 names.setdefault(function.name, []).append((file, function.index))
 
     def dispatch(self, fid: FunctionId, call: Call) -> Dispatched:
         types = self._typing.of_chain(*fid, call.chain)
         name = words.last_name(call.chain)
-        targets = list(self._targets(fid, call, types, name))
-        passed = list(self._passed(fid, call)) if call.passed else []
-        hooks = tuple(passed) if passed and _REGISTERS_HOOK.search(name) else ()
-        certain = bool(passed) and bool(_RUNS_ITS_ARGUMENT.search(name))
-        targets.extend(Target(function, certain) for function in passed)
-        escaping = () if certain else tuple(passed)
-        return Dispatched(tuple(dict.fromkeys(targets)), self._steps(fid, call.chain, name, types), hooks, escaping)
-
-    def _targets(self, fid: FunctionId, call: Call, types: Types, name: str) -> Iterator[Target]:
-        known = False
-        for found in types:
-            known = known or not found.depth
-            if not found.depth:
-                yield from (Target(function, True) for function in self._run_by(found))
+        if len(types) == 1 and types[0].kind is Kind.EXTERNAL:  # most calls: torch, NumPy, builtins
+            steps, targets = name in _GRADIENTS, []
+        else:
+            steps, targets = self._steps(fid, call.chain, name, types), self._targets(fid, call, types, name)
         if call.strings and _BY_STRING.search(name):
-            yield from self._by_string(fid, call)
-        if not known and "." in call.chain and not self._receiver_known(fid, call.chain):
-            yield from (Target(function, False) for function in self._named(fid, name))
+            targets.extend(self._by_string(fid, call))
+        passed = tuple(self._passed(fid, call)) if call.passed else ()
+        if not passed:
+            return Dispatched(targets, steps) if targets else _STEP if steps else _NOTHING
+        certain = bool(_RUNS_ITS_ARGUMENT.search(name))
+        targets.extend((function, certain) for function in passed)
+        return Dispatched(targets, steps, passed if _REGISTERS_HOOK.search(name) else (), () if certain else passed)
+
+    def _targets(self, fid: FunctionId, call: Call, types: Types, name: str) -> list[Target]:
+        known = [found for found in types if not found.depth]
+        if known:
+            return [(function, True) for found in known for function in self._run_by(found)]
+        if "." in call.chain and name in self._methods_named and not self._receiver_known(fid, call.chain):
+            return [(function, False) for function in self._named(fid, name)]
+        return []
 
     def _run_by(self, callee: Type) -> Iterable[FunctionId]:
         if callee.kind is Kind.FUNCTION:
@@ -98,9 +108,8 @@ class Dispatch:
     def _receiver_known(self, fid: FunctionId, chain: str) -> bool:
         """Whether the receiver's class is known, so that a missing method is inherited from outside and not the project's."""
         types = self._typing.of_chain(*fid, chain.rpartition(".")[0])
-        if any(found.kind is Kind.INSTANCE and not found.depth for found in types):
-            return any(self._inherits_outside(found.target) for found in types if found.kind is Kind.INSTANCE)
-        return any(found.kind is not Kind.OBJECT for found in types)
+        instances = [found.target for found in types if found.kind is Kind.INSTANCE and not found.depth]
+        return any(map(self._inherits_outside, instances)) if instances else bool(types)
 
     def _inherits_outside(self, cid: ClassId) -> bool:
         return bool(self._index.external_bases(cid) - {"builtins.object", "abc.ABC", "ABC", "typing.Protocol", "typing.Generic"})
@@ -122,7 +131,7 @@ class Dispatch:
         for string in call.strings:
             found = self._functions_named.get(string) or self._named(fid, string)
             if len(found) <= FALLBACK_LIMIT:
-                yield from (Target(function, False) for function in found)
+                yield from ((function, False) for function in found)
 
     def _passed(self, fid: FunctionId, call: Call) -> Iterator[FunctionId]:
         for chain in call.passed:
@@ -136,15 +145,16 @@ class Dispatch:
                         yield found.target
 
     def _steps(self, fid: FunctionId, chain: str, name: str, types: Types) -> bool:
-        if any(self._is_module(found) for found in types):
-            return True
-        if any(found.kind is Kind.FUNCTION for found in types):
+        kinds = set()
+        for found in types:
+            if self._is_module(found):
+                return True
+            kinds.add(found.kind)
+        if Kind.FUNCTION in kinds:
             return (name in ("forward", "backward") or words.names_step(name)) and not words.steps_nothing(words.receiver_name(chain))
-        if any(found.kind in (Kind.CLASS, Kind.INSTANCE, Kind.MODULE) for found in types):
+        if kinds & _NO_MODELS:
             return False
-        if any(found.kind is Kind.EXTERNAL for found in types):
-            return name in ("backward", "grad")
-        return self._steps_by_name(fid, chain, name)
+        return name in _GRADIENTS if Kind.EXTERNAL in kinds else self._steps_by_name(fid, chain, name)
 
     def _is_module(self, found: Type) -> bool:
         if found.depth:
@@ -154,7 +164,8 @@ class Dispatch:
         return found.kind is Kind.OBJECT and is_module_name(found.name)
 
     def _steps_by_name(self, fid: FunctionId, chain: str, name: str) -> bool:
-        if name in ("backward", "replay") or words.names_model(name.removesuffix("s") if chain.endswith("[]") else name):  # blocks[i](x)
+        element = name.removesuffix("s") if chain.endswith("[]") else name  # blocks[i](x) calls a block
+        if name in ("backward", "replay") or words.names_model(element):
             return True
         receiver = words.receiver_name(chain)
         if words.names_step(name):

@@ -40,10 +40,12 @@ _REQUEST_OWNER = re.compile(r"(Stage|Pipeline|Worker|Server|Handler|Client|Endpo
 _REQUEST_METHODS = frozenset({"forward", "__call__", "run", "generate", "execute"})
 _HELPER_OWNER = re.compile(r"(Manager|Trainer|Processor|Tokenizer|Extractor|Executor)$")
 _REQUEST = re.compile(
-    r"^_*(main|run|generate|sample|infer|inference|fit|train|denoise|serve|execute|stream|rollout|encode|decode|chat|predict|forward)(_\w+)?$|"
-    r"^__call__$|_(loop|generate|main|run)$"
+    r"^_*(main|run|generate|sample|infer|inference|fit|train|denoise|serve|execute|stream|rollout|encode|decode|chat|predict|forward)(_\w+)?$"
+    r"|^__call__$|_(loop|generate|main|run)$"
 )
-_WHOLE_REQUEST = re.compile(r"(^|_)(generate|sample|sampling|infer|inference|fit|train|denoise|serve|rollout|chat|forward)(_|$)|^__call__$|_loop$")
+_WHOLE_REQUEST = re.compile(
+    r"(^|_)(generate|sample|sampling|infer|inference|fit|train|denoise|serve|rollout|chat|forward)(_|$)|^__call__$|_loop$"
+)
 _AUTOGRAD = "torch.autograd.Function"
 
 
@@ -71,10 +73,12 @@ class Entries:
     def is_whole_request(self, fid: FunctionId) -> bool:
         """A function that holds a request's step loop, or is a stage of its pipeline: heat from outside stops at its door."""
         function = self._index.function(fid)
-        if function.owner >= 0 and function.name in _REQUEST_METHODS and not self._index.is_nn_module((fid[0], function.owner)):
-            if any(_REQUEST_OWNER.search(name) for name in self._class_names((fid[0], function.owner))):
-                return True
+        if function.owner >= 0 and function.name in _REQUEST_METHODS and self._is_request_owner((fid[0], function.owner)):
+            return True
         return bool(_WHOLE_REQUEST.search(function.name)) and self._walks_steps(fid)
+
+    def _is_request_owner(self, cid: ClassId) -> bool:
+        return not self._index.is_nn_module(cid) and any(_REQUEST_OWNER.search(name) for name in self._class_names(cid))
 
     def _walks_steps(self, fid: FunctionId) -> bool:
         regions = self._index.function(fid).regions

@@ -7,7 +7,7 @@ from hostlint.heat.nature import Nature, is_unused, region_limits
 from hostlint.model import HeatLevel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Mapping
+    from collections.abc import Container, Iterable, Mapping
 
     from hostlint.heat.callgraph import CallGraph, Edge
     from hostlint.heat.loops import StepLoops
@@ -20,12 +20,12 @@ _LIMITS = {Nature.COLD: HeatLevel.COLD, Nature.ONCE: HeatLevel.REQUEST, Nature.R
 class Allowed:
     """The most heat that a function's callers allow: a helper that only `__init__` calls is as cold as that."""
 
-    def __init__(self, graph: CallGraph, natures: Mapping[FunctionId, Nature], is_entry: Callable[[FunctionId], bool]) -> None:
+    def __init__(self, graph: CallGraph, natures: Mapping[FunctionId, Nature], entries: Container[FunctionId]) -> None:
         self._graph = graph
         self._levels: dict[FunctionId, HeatLevel] = {}
         waiting: dict[HeatLevel, list[FunctionId]] = {level: [] for level in HeatLevel}
         for fid, nature in natures.items():
-            if is_entry(fid) or not any(self._counts(edge) for edge in graph.edges_in(fid)):
+            if fid in entries or not any(self._counts(edge) for edge in graph.edges_in(fid)):
                 waiting[HeatLevel.COLD if nature is Nature.RARE else _LIMITS[nature]].append(fid)
         self._natures = natures
         for level in sorted(waiting, reverse=True):
@@ -63,7 +63,8 @@ class Reached:
         self._stops = stops
         self._natures = natures
         self._allowed = allowed
-        self.ways: dict[FunctionId, tuple[Edge | None, int]] = {}  # the last edge, and the step loop that it lies in (0: its function is hot)
+        # The last edge of the way, and the step loop that it lies in (0: its function is hot, or there is no edge).
+        self.ways: dict[FunctionId, tuple[Edge | None, int]] = {}
         self._buckets: list[list[tuple[FunctionId, Edge | None, int]]] = []
 
     def spread(self, entries: Iterable[FunctionId], forced: Iterable[FunctionId]) -> None:

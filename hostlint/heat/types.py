@@ -16,13 +16,20 @@ if TYPE_CHECKING:
     from hostlint.index import ClassId, FunctionId, ProjectIndex
 
 LIMIT = 256  # alternatives kept for one chain
-_TOKEN = re.compile(r"\w+|\(\)|\[\]|\?|<[^>]*>")
+_HEAD = re.compile(r"[A-Za-z_]\w*")
+_PART = re.compile(r"\w+|\(\)|\[\]")
 _CHAIN = re.compile(r"(\[\])*[A-Za-z_]\w*(\.\w+|\(\)|\[\])*")
 _SAME_INSTANCE = frozenset(
-    {"to", "cuda", "cpu", "eval", "train", "half", "float", "bfloat16", "double", "requires_grad_", "share_memory", "to_empty", "clone", "copy"}
+    {"to", "cuda", "cpu", "eval", "train", "half", "float", "bfloat16", "double", "requires_grad_", "share_memory", "to_empty", "clone"}
 )
 _TAKES_ELEMENT = frozenset({"get", "pop", "popleft", "popitem", "setdefault"})
 _SAME_ELEMENTS = frozenset({"values", "items", "copy"})
+# Functions outside the project that give back what they were given.
+_HANDS_ON = frozenset(
+    {f"builtins.{name}" for name in ("next", "iter", "getattr", "max", "min", "reversed", "sorted", "list", "tuple", "zip", "vars", "type")}
+    | {"copy.copy", "copy.deepcopy", "typing.cast"}
+)
+_SAME = _SAME_INSTANCE | _TAKES_ELEMENT | _SAME_ELEMENTS
 _PARENTS_CALL = "super"
 
 
@@ -52,6 +59,7 @@ class Typing:
 
     def __init__(self, index: ProjectIndex) -> None:
         self.index = index
+        self._names: dict[tuple[int, int, str], Types] = {}
         self._chains: dict[tuple[int, int, str], Types] = {}
         self._attributes: dict[tuple[ClassId, str, bool], Types] = {}
         self._returns: dict[FunctionId, Types] = {}
@@ -60,16 +68,28 @@ class Typing:
 
     def of_chain(self, file: int, function: int, chain: str) -> Types:
         if chain.startswith("[]"):
-            return self._in_container(file, function, chain)
-        head = _TOKEN.match(chain)
-        if head is None:
+            return tuple(found._replace(depth=found.depth + 1) for found in self.of_chain(file, function, chain[2:]))
+        match = _HEAD.match(chain)
+        if match is None:
             return ()
-        scope = self._scope(file, function, head.group())
+        head = match.group()
+        scope = self._scope(file, function, head)
+        types = self._of_name(file, scope, head)
+        if not types or len(head) == len(chain):
+            return types
         key = (file, scope, chain)
         found = self._chains.get(key)
         if found is None:
             self._chains[key] = ()
-            found = self._chains[key] = self._walk(file, scope, chain)
+            found = self._chains[key] = self._walk(file, scope, types, chain[len(head) :])
+        return found
+
+    def _of_name(self, file: int, scope: int, name: str) -> Types:
+        key = (file, scope, name)
+        found = self._names.get(key)
+        if found is None:
+            self._names[key] = ()
+            found = self._names[key] = self._head(file, scope, name)
         return found
 
     def bindings(self, file: int, function: int) -> dict[str, list[str]]:
@@ -136,26 +156,23 @@ class Typing:
             function = functions[function].parent
         return 0
 
-    def _in_container(self, file: int, function: int, chain: str) -> Types:
-        return tuple(found._replace(depth=found.depth + 1) for found in self.of_chain(file, function, chain[2:]))
-
-    def _walk(self, file: int, function: int, chain: str) -> Types:
-        tokens = _TOKEN.findall(chain)
-        types = self._head(file, function, tokens[0])
-        position = 1
-        while types and position < len(tokens):
-            token = tokens[position]
-            following = tokens[position + 1] if position + 1 < len(tokens) else ""
-            if token == "()":
-                types = _distinct(result for found in types for result in self._called(found, file, function))
-            elif token == "[]":
-                types = _distinct(result for found in types for result in self._item(found))
+    def _walk(self, file: int, function: int, types: Types, rest: str) -> Types:
+        """Follow the attributes, calls and subscripts behind a name."""
+        parts = _PART.findall(rest)
+        position = 0
+        while types and position < len(parts):
+            part = parts[position]
+            if part == "()":
+                types = _distinct([result for found in types for result in self._called(found)])
+            elif part == "[]":
+                types = _distinct([result for found in types for result in self._item(found)])
             else:
-                same = _same_value(types, token) if following == "()" else None
-                if same is not None and not self._defines(types, token):
+                called = position + 1 < len(parts) and parts[position + 1] == "()"
+                same = _same_value(types, part) if called and part in _SAME else None
+                if same is not None and not self._defines(types, part):
                     types, position = same, position + 1
                 else:
-                    types = _distinct(result for found in types for result in self._member(found, token))
+                    types = _distinct([result for found in types for result in self._member(found, part)])
             position += 1
         return types
 
@@ -169,7 +186,7 @@ class Typing:
             return (Type(kind, (file, outline.owner)),)
         bound = self.bindings(file, function).get(name) if function else None
         if bound is not None:
-            return _distinct(self._bound(file, function, bound))
+            return _distinct(list(self._bound(file, function, bound))) if bound else ()
         return _distinct(self._symbol(self.index.resolve(file, name, function)))
 
     def _bound(self, file: int, function: int, chains: list[str]) -> Iterator[Type]:
@@ -201,7 +218,7 @@ class Typing:
                 elif found.kind is Kind.EXTERNAL and not is_class:
                     yield Type(Kind.OBJECT, name=found.name, depth=depth)
 
-    def _called(self, callee: Type, file: int, function: int) -> Iterable[Type]:
+    def _called(self, callee: Type) -> Iterable[Type]:
         if callee.depth:
             return ()
         if callee.kind is Kind.CLASS:
@@ -211,7 +228,7 @@ class Typing:
         if callee.kind is Kind.INSTANCE:
             return [found for method in self.calls_of(callee) for found in self.returned(method)]
         if callee.kind is Kind.EXTERNAL:
-            return (Type(Kind.OBJECT, name=callee.name),)
+            return () if callee.name in _HANDS_ON else (Type(Kind.OBJECT, name=callee.name),)
         return (callee,) if callee.kind is Kind.SUPER else ()
 
     def calls_of(self, instance: Type) -> list[FunctionId]:
@@ -290,4 +307,5 @@ def _same_value(types: Types, name: str) -> Types | None:
 
 
 def _distinct(types: Iterable[Type]) -> Types:
-    return tuple(dict.fromkeys(types))[:LIMIT] if types else ()
+    found = types if isinstance(types, list) else list(types)
+    return tuple(found) if len(found) < 2 else tuple(dict.fromkeys(found))[:LIMIT]

@@ -29,7 +29,9 @@ _VERB = re.compile(
 _LOSS = re.compile(r"(^|_)(loss|criterion|objective)(_fn|_func|_function)?$", re.IGNORECASE)
 _STEP_CALL = re.compile(r"^_*forward(_(?!to_)\w+)?$|(^|_)(step|microstep|substep)$")
 _RATE_CALL = re.compile(r"(^|_)(step|batch|micro_?batch|token|forward|denoise|train_one)(_|$)", re.IGNORECASE)
-_OUTER_CALL = re.compile(r"(^|_)(epoch|request|eval|evaluate|validate|validation|val|test|prompt|callback|log|print|progress|writer|report|hook|key)(_|$)")
+_OUTER_CALL = re.compile(
+    r"(^|_)(epoch|request|eval|evaluate|validate|validation|val|test|prompt|callback|log|print|progress|writer|report|hook|key)(_|$)"
+)
 _NO_STEPPER = re.compile(r"(^|_)(prof|profiler|progress|bar|pbar|tqdm|timer|event|gc|callback|callbacks)$", re.IGNORECASE)
 
 _STEPS = re.compile(
@@ -37,7 +39,8 @@ _STEPS = re.compile(
     re.IGNORECASE,
 )
 _DATA = re.compile(
-    r"(^|_)(stream|frames|batch(es)?|micro_?batch(es)?|loaders?|dataloaders?|train_data|data)(_(iter|iterator|id|idx|index|num))?$", re.IGNORECASE
+    r"(^|_)(stream|frames|batch(es)?|micro_?batch(es)?|loaders?|dataloaders?|train_data|data)(_(iter|iterator|id|idx|index|num))?$",
+    re.IGNORECASE,
 )
 _LAYERS = re.compile(
     r"(^|_)(layers?|blocks?|experts?|heads?|modules?|resnets?|attentions?|levels?|branch(es)?|params?|parameters|groups?|norms?|convs?|"
@@ -51,7 +54,9 @@ _REQUESTS = re.compile(
     r"images?|videos?)(_(list|id|idx|index|num|names?))?$",
     re.IGNORECASE,
 )
-_HANDS_ON = frozenset({"items", "values", "keys", "parameters", "modules", "children", "unbind", "tolist", "flip", "iter", "split", "chunk"})
+_HANDS_ON = frozenset(
+    {"items", "values", "keys", "parameters", "modules", "children", "unbind", "tolist", "flip", "iter", "split", "chunk"}
+)
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
 
