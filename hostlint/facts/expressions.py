@@ -78,9 +78,13 @@ def _slice(b: FunctionBuilder, node: ast.Slice) -> int:
 def _binary(b: FunctionBuilder, node: ast.BinOp) -> int:
     left, right = lower(b, node.left), lower(b, node.right)
     result = b.add(Op.BINOP, node.lineno, OPERATORS[type(node.op)], left, right)
-    if isinstance(node.op, ast.Mod) and isinstance(node.left, (ast.Constant, ast.JoinedStr)):
+    if isinstance(node.op, ast.Mod) and (isinstance(node.left, ast.JoinedStr) or _is_text(node.left)):
         b.site(SiteKind.PERCENT, result, node, subject=node.right)
     return result
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes))
 
 
 @lowers(ast.UnaryOp)
