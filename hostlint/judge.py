@@ -41,8 +41,9 @@ class Project:
     def callers(self, fid: FunctionId) -> Sequence[Caller]:
         return [edge for edge in self.calls.edges_in(fid) if edge.call_index >= 0]
 
-    def is_hot(self, fid: FunctionId) -> bool:
-        return self.heat.function(fid).level >= HeatLevel.CALL
+    def is_hot(self, fid: FunctionId, region: int = 0) -> bool:
+        heat = self.heat.site(fid, region) if region else self.heat.function(fid)
+        return heat.level >= HeatLevel.CALL
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ def at_call(frame: Frame, site: Site) -> Meeting | None:
     if op is None:
         return _logged(callee, arguments, site, name)
     if receiver is not None:
-        receiver = _by_name(frame, receiver, site.subject) if op.name in READERS else receiver
+        receiver = likely_device(frame, site, receiver, op.name) if op.name in READERS else receiver
         arguments.insert(0, Argument(receiver))
     bound = _guessed(op, bind(op, arguments, keywords, starred))
     if receiver is not None and isinstance(receiver.detail, ExternalInstance):
@@ -57,19 +57,22 @@ def at_call(frame: Frame, site: Site) -> Meeting | None:
     return judge(op, bound, site, name, _target(op, bound))
 
 
-def _by_name(frame: Frame, receiver: Value, subject: str) -> Value:
-    """A value of unknown place that is named as device tensors are, or a tensor of unknown place on a step's path, likely is one."""
-    if receiver.place not in (Place.UNKNOWN, Place.TENSOR) or receiver.confidence is Confidence.POSSIBLE and receiver.place is Place.TENSOR:
-        return receiver
-    evaluator = frame.evaluator
-    found = IDENTIFIER.search(subject)
-    if evaluator.conventions.is_host_name(subject) or not evaluator.surroundings.is_hot(frame.fid):
-        return receiver
-    if found and evaluator.conventions.is_device_name(found.group()):
-        return replace(receiver, place=Place.DEVICE, confidence=Confidence.LIKELY, why=f"`{found.group()}` is a device tensor by convention", detail=None)
-    if receiver.place is Place.TENSOR:
-        return replace(receiver, place=Place.DEVICE, confidence=Confidence.LIKELY, why=f"`{subject}` is a tensor on a step's path")
-    return receiver
+def likely_device(frame: Frame, site: Site, value: Value, reader: str) -> Value:
+    """A value of unknown place on a step's path: likely on the device where it is a tensor, is named as device tensors are, or is asked
+    for its item."""
+    if value.place not in (Place.UNKNOWN, Place.TENSOR) or (value.confidence is Confidence.POSSIBLE and value.place is Place.TENSOR):
+        return value
+    conventions = frame.evaluator.conventions
+    if conventions.is_host_name(site.subject) or not frame.evaluator.surroundings.is_hot(frame.fid, site.region):
+        return value
+    found = IDENTIFIER.search(site.subject)
+    if found and conventions.is_device_name(found.group()):
+        why = f"`{found.group()}` is a device tensor by convention"
+    elif value.place is Place.TENSOR or reader == "item":
+        why = f"`{site.subject}` is a tensor on a step's path"
+    else:
+        return value
+    return replace(value, place=Place.DEVICE, confidence=Confidence.LIKELY, why=why, detail=None)
 
 
 def _just_recorded(frame: Frame, site: Site) -> bool:

@@ -9,6 +9,7 @@ from hostlint.facts.graph import Op, Site
 from hostlint.model import Confidence
 from hostlint.torch_ops import function as table_function
 from hostlint.values.arguments import Argument, Bound
+from hostlint.values.at_calls import likely_device
 from hostlint.values.conventions import MASK_NAMES
 from hostlint.values.detail import Device, Items, Literal, Mapping
 from hostlint.values.evaluator import Frame
@@ -34,6 +35,8 @@ def at_truth(frame: Frame, site: Site) -> Meeting | None:
         value = next((v for part in node[3] if (v := frame.value(part)).is_device), UNKNOWN)
     else:
         value = frame.value(site.node)
+        if value.place is Place.TENSOR and value.boolean:
+            value = likely_device(frame, site, value, "truth")
     return operator("op.truth", site, site.detail, self=value)
 
 

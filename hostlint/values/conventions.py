@@ -12,7 +12,7 @@ from hostlint.values.value import Place, Value
 DEVICE_NAMES = re.compile(
     r"^(.*_)?(loss|losses|logits|logit|grad|grads|gradient|gradients|latents?|hidden_states?|noise_pred|model_output|noise|sample|"
     r".*norm|query|key_states|value_states|query_states|input_ids|attention_mask|encoder_hidden_states|grad_norm|log_probs?|logprobs?|"
-    r"advantages?|rewards|embeds|embeddings?|activations?|probs|hidden|scores|preds|predictions|log_?softmax)$"
+    r"advantages?|rewards|embeds|embeddings?|activations?|probs|hidden|scores|preds|predictions|log_?softmax|timestep|sigma)$"
 )
 DEVICE_ATTRIBUTES = frozenset({"loss", "logits", "grad", "last_hidden_state", "hidden_states", "latents", "noise_pred", "prompt_embeds", "pooler_output", "prev_sample", "pred_original_sample"})
 # Parameters of a forward that are settings, not tensors.
