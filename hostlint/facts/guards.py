@@ -10,17 +10,20 @@ from hostlint.facts.chains import chain
 from hostlint.facts.schema import RegionKind
 
 DEBUG_WORDS = re.compile(
-    r"debug|verbose|isenabledfor|profil|log_?level|dump|trace_|benchmark|wall_clock|sanity|print_(stats|timing)|detect_anomaly|enable_timing|"
+    r"debug|verbose|diagnos|isenabledfor|profil|log_?level|dump|trace_|benchmark|wall_clock|sanity|print_(stats|timing)|detect_anomaly|enable_timing|"
     r"return_trajector|save_(intermediate|trajectory)|record_metrics|env.*check|check_numerics|collect_stats|nan_check|check_nan",
     re.IGNORECASE,
 )
-ONCE_WORDS = re.compile(r"warm_?up|first_(step|iter|batch|call|run|time|forward|pass)|is_first|initiali[sz]ed|is_init$|is_last|last_(step|iter)|_built$|_ready$|needs_init", re.IGNORECASE)
+ONCE_WORDS = re.compile(r"warm(ing)?_?up|first_(step|iter|batch|call|run|time|forward|pass)|is_first|initiali[sz]ed|is_init$|is_last|last_(step|iter)|_built$|_ready$|needs_init", re.IGNORECASE)
 OBSERVERS = re.compile(r"prof|timer|timing|trac(e|ing)|debug|log|monitor|stat|meter|watch|clock|probe|inspect|record", re.IGNORECASE)
 ENABLED = re.compile(r"^_?(is_)?(enabled?|active|on)$", re.IGNORECASE)
 OFF = frozenset({"0", "", "false", "False", "off", "no", None, False, 0})
 EVERY_WORDS = re.compile(r"should_(log|save|eval|print|record|sync_log)|log_(interval|every|steps|freq)|logging_steps|is_log|report_every|time_to_log|do_log", re.IGNORECASE)
 EVALUATION_WORDS = re.compile(r"^(is_|do_|in_|run_)?(eval|evaluate|evaluation|validation|validate|val|is_val|testing)(_mode|_only|_step)?$", re.IGNORECASE)
-EXPORT_WORDS = frozenset({"is_in_onnx_export", "is_tracing", "is_scripting", "is_exporting", "is_torchdynamo_exporting", "is_dynamo_exporting"})
+EXPORT_WORDS = frozenset({
+    "is_in_onnx_export", "is_tracing", "is_scripting", "is_exporting", "is_torchdynamo_exporting", "is_dynamo_exporting", "is_compiling",
+    "is_dynamo_compiling", "is_torchdynamo_compiling", "is_current_stream_capturing",
+})
 CACHE_WORDS = re.compile(r"cache|memo(?!ry)|_cached|already|seen_|registry|buffers?_by", re.IGNORECASE)
 COUNTER_WORDS = re.compile(r"step|iter|idx|index|epoch|batch|count|^i$|^j$|^k$|^n$", re.IGNORECASE)
 SMALL_MODULUS = 8
@@ -42,13 +45,13 @@ def classify(node: ast.If, rest: Sequence[ast.stmt], parameters: frozenset[str],
     sense = _memo(test, negated, node, rest)
     if sense:
         return _guard(RegionKind.MEMO, sense, "only while the cache is empty", test)
+    if node.body and isinstance(node.body[-1], ast.Raise):
+        return Guard(RegionKind.RAISE, None, "before a raise")
     if OBSERVERS.search(where) and isinstance(test, (ast.Name, ast.Attribute)) and ENABLED.match(chain(test).rsplit(".", 1)[-1]):
         return _guard(RegionKind.DEBUG, -1 if negated else 1, "behind a switch", test)
     for kind, sense, text in _kinds(test, parameters, switches):
         if sense and (kind is not RegionKind.FALLBACK or _fills_in(node, _none_test(test) or "")):
             return _guard(kind, -sense if negated else sense, text, test)
-    if node.body and isinstance(node.body[-1], ast.Raise):
-        return Guard(RegionKind.RAISE, None, "before a raise")
     return NOTHING
 
 
@@ -226,7 +229,7 @@ def _memo(test: ast.expr, negated: bool, node: ast.If, rest: Sequence[ast.stmt])
         return 0 if local else -int(_stores(node.orelse, kept))
     asks = not isinstance(test, (ast.Name, ast.Attribute)) and bool(CACHE_WORDS.search(kept))  # `if use_cache:` is a choice
     if local:
-        return -int(_returns(node.body[-1], kept) and (asks or _fills(rest)))
+        return -int((asks and _mentions(node.body[-1], kept)) or (_returns(node.body[-1], kept) and _fills(rest)))
     return -int(_returns(node.body[-1], kept) or asks or _stores(rest, kept) or _stores(node.orelse, kept))
 
 
@@ -267,6 +270,10 @@ def _is_stored(part: ast.AST, kept: str) -> bool:
         fills = bool(attribute) and attribute in part.func.attr and attribute != part.func.attr.strip("_")  # _build_table() for self.table
         return kept.startswith("self.") and chain(part.func).startswith("self.") and fills
     return False
+
+
+def _mentions(statement: ast.stmt, kept: str) -> bool:
+    return any(isinstance(part, ast.expr) and chain(part) == kept for part in ast.walk(statement))
 
 
 def _keeps(body: Sequence[ast.stmt], name: str) -> bool:
