@@ -46,7 +46,17 @@ def test_functions_of_other_modules_through_imports_and_re_exports():
             probe()  # request
         """,
         tools="from tools.impl import helper\n",
-        tools__impl="def helper():\n    probe()  # call\n    inner()\n\ndef inner():\n    probe()  # call\n\ndef unused():\n    probe()  # request\n",
+        tools__impl="""
+        def helper():
+            probe()  # call
+            inner()
+
+        def inner():
+            probe()  # call
+
+        def unused():
+            probe()  # request
+        """,
         tools__deep="def other():\n    probe()  # call\n",
     )
 

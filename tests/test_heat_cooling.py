@@ -11,7 +11,7 @@ from hostlint.heat import compute_heat
 from hostlint.index import ProjectIndex
 
 
-def differences(source: str, path: str = "main.py", **regions: RegionKind) -> list[str]:
+def differences(source: str, path: str = "main.py") -> list[str]:
     """The lines where the heat of a `probe()` is not the one that the comment names."""
     text = textwrap.dedent(source)
     outline = lower_file(text, path, path.removesuffix(".py").replace("/", ".")).outline
@@ -89,8 +89,10 @@ def test_a_callee_that_is_also_called_without_a_guard_stays_hot():
     """)
 
 
-@pytest.mark.parametrize("name", ["__init__", "__post_init__", "__repr__", "extra_repr", "state_dict", "load_state_dict", "load_weights", "warmup",
-                                  "from_pretrained", "add_cli_args", "process_weights_after_loading", "bench_step"])  # fmt: skip
+@pytest.mark.parametrize("name", [
+    "__init__", "__post_init__", "__repr__", "extra_repr", "state_dict", "load_state_dict", "load_weights", "warmup", "from_pretrained",
+    "add_cli_args", "process_weights_after_loading", "bench_step",
+])  # fmt: skip
 def test_functions_that_are_cold_by_nature_keep_what_only_they_call_cold(name):
     assert not differences(f"""
     class Thing:
@@ -111,8 +113,10 @@ def test_functions_that_are_cold_by_nature_keep_what_only_they_call_cold(name):
     """)
 
 
-@pytest.mark.parametrize("name", ["evaluate", "evaluate_model", "validation_step", "test_step", "validate", "on_validation_epoch_end", "compute_metrics",
-                                  "log_validation", "run_eval"])  # fmt: skip
+@pytest.mark.parametrize("name", [
+    "evaluate", "evaluate_model", "validation_step", "test_step", "validate", "on_validation_epoch_end", "compute_metrics", "log_validation",
+    "run_eval",
+])  # fmt: skip
 def test_evaluation_runs_at_most_once_a_request(name):
     assert not differences(f"""
     def measure(model, x):
@@ -133,7 +137,9 @@ def test_evaluation_runs_at_most_once_a_request(name):
     """)
 
 
-@pytest.mark.parametrize("decorator", ["functools.lru_cache", "functools.lru_cache(maxsize=8)", "cache", "cached_property", "lru_cache_unless_export()"])
+@pytest.mark.parametrize(
+    "decorator", ["functools.lru_cache", "functools.lru_cache(maxsize=8)", "cache", "cached_property", "lru_cache_unless_export()"]
+)
 def test_kept_results_cool_the_function_and_its_callees(decorator):
     assert not differences(f"""
     def build(n):
@@ -166,7 +172,9 @@ def test_names_of_rare_work_are_cold_unless_a_step_reaches_them(name):
     assert not differences(source.replace("LEVEL", "cold").replace("CALL", "pass"))
 
 
-@pytest.mark.parametrize("path", ["tests/test_model.py", "pkg/tests/helpers.py", "conftest.py", "benchmarks/run.py", "bench_decode.py", "convert_weights.py"])
+@pytest.mark.parametrize(
+    "path", ["tests/test_model.py", "pkg/tests/helpers.py", "conftest.py", "benchmarks/run.py", "bench_decode.py", "convert_weights.py"]
+)
 def test_tests_benchmarks_and_converters_are_cold(path):
     assert not differences("""
     def go(model, timesteps):

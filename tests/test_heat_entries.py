@@ -185,6 +185,7 @@ def test_patterns_overrule():
 
 
 def test_the_same_project_gives_the_same_heat():
-    source = "\n".join(f"def f{i}(model, timesteps):\n    for t in timesteps:\n        model(t)\n        f{(i * 7) % 20}(model, t)\n" for i in range(20))
+    body = "(model, timesteps):\n    for t in timesteps:\n        model(t)\n        f"
+    source = "\n".join(f"def f{i}{body}{(i * 7) % 20}(model, t)\n" for i in range(20))
     heats = [compute_heat(project(main=source)) for _ in range(2)]
     assert len({tuple(heat.function((0, i)) for i in range(1, 21)) for heat in heats}) == 1

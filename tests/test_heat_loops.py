@@ -27,8 +27,10 @@ def differences(source: str, path: str = "main.py") -> list[str]:
     return wrong
 
 
-@pytest.mark.parametrize("work", ["net(x)", "self.unet(x)", "loss.backward()", "opt.step()", "scheduler.step(x)", "graph.replay()",
-                                  "self.vae.decode(x)", "criterion(x)", "engine.forward(x)", "train_step(x)", "fn(x)", "blocks[0](x)"])  # fmt: skip
+@pytest.mark.parametrize("work", [
+    "net(x)", "self.unet(x)", "loss.backward()", "opt.step()", "scheduler.step(x)", "graph.replay()", "self.vae.decode(x)", "criterion(x)",
+    "engine.forward(x)", "train_step(x)", "fn(x)", "blocks[0](x)",
+])  # fmt: skip
 def test_a_loop_with_a_step_in_it_is_a_step_loop(work):
     assert not differences(f"""
     def go(self, fn, blocks, many):
@@ -39,7 +41,9 @@ def test_a_loop_with_a_step_in_it_is_a_step_loop(work):
     """)
 
 
-@pytest.mark.parametrize("work", ["load_model(x)", "profiler.step()", "progress.step()", "tokenizer.decode(x)", "Model(x)", "print(x)", "on_epoch(x)"])
+@pytest.mark.parametrize("work", [
+    "load_model(x)", "profiler.step()", "progress.step()", "tokenizer.decode(x)", "Model(x)", "print(x)", "on_epoch(x)", "self.modules()",
+])  # fmt: skip
 def test_a_loop_without_a_step_is_as_hot_as_its_function(work):
     assert not differences(f"""
     def go(self, on_epoch, many):
@@ -62,7 +66,9 @@ def test_only_the_innermost_loop_is_the_step_loop():
     """)
 
 
-@pytest.mark.parametrize("outer", ["for request in inbox", "for prompt in prompts", "for path in paths", "for config in configs", "while True", "for x in many"])
+@pytest.mark.parametrize(
+    "outer", ["for request in inbox", "for prompt in prompts", "for path in paths", "for config in configs", "while True", "for x in many"]
+)
 def test_a_loop_around_a_function_with_its_own_step_loop_is_once_a_request(outer):
     assert not differences(f"""
     def denoise(model, timesteps):
