@@ -14,8 +14,8 @@ import pytest
 if TYPE_CHECKING:
     from hostlint.index import ProjectIndex
     from hostlint.values.evaluator import Evaluator
+    from hostlint.values.judging import Meeting
     from hostlint.values.value import Value
-    from hostlint.values.waits import Meeting
 
 ROOT = Path(__file__).resolve().parent.parent
 Run = Callable[..., "subprocess.CompletedProcess[str]"]

@@ -133,7 +133,8 @@ class FunctionBuilder:
         positions = self.file.positions
         span = positions.span(expression)
         words = positions.source(subject or expression)
-        self.sites.append(Site(int(kind), node, detail, self.region, *span, *self.statement, words))
+        first, last = min(self.statement[0], span[0]), max(self.statement[1], span[2])  # the body may begin on the header's last line
+        self.sites.append(Site(int(kind), node, detail, self.region, *span, first, last, words))
 
     def join(self, line: int, environments: Sequence[Environment | None]) -> Environment | None:
         """The environment after several paths met: names that differ become PHI nodes."""

@@ -9,9 +9,10 @@ from hostlint.facts.dispatch import lower, lowers
 from hostlint.facts.graph import Op, Refinement, SiteKind
 from hostlint.facts.schema import Call
 
-FACTORIES = frozenset(
-    "zeros ones empty full arange linspace logspace eye rand randn randint randperm tensor as_tensor scalar_tensor tril_indices triu_indices".split()
-)
+FACTORIES = frozenset({
+    "zeros", "ones", "empty", "full", "arange", "linspace", "logspace", "eye", "rand", "randn", "randint", "randperm", "tensor",
+    "as_tensor", "scalar_tensor", "tril_indices", "triu_indices",
+})  # fmt: skip
 APPENDERS = frozenset({"append", "add", "appendleft"})
 EXTENDERS = frozenset({"extend", "update"})
 MUTATORS = APPENDERS | EXTENDERS | {"insert"}
@@ -53,7 +54,9 @@ def _arguments(b: FunctionBuilder, node: ast.Call) -> tuple[bool, list[int], lis
 
 def _subject(b: FunctionBuilder, node: ast.Call) -> ast.expr:
     """What is read: the receiver of a method, else the first argument."""
-    if isinstance(node.func, ast.Attribute) and chain(node.func).partition(".")[0] not in b.file.imported:
+    text = chain(node.func)
+    is_function = text.partition(".")[0] in b.file.imported and "(" not in text and "[" not in text
+    if isinstance(node.func, ast.Attribute) and not is_function:
         return node.func.value
     if node.args:
         return node.args[0]
