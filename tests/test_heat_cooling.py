@@ -6,7 +6,6 @@ import textwrap
 import pytest
 
 from hostlint.facts.lower import lower_file
-from hostlint.facts.schema import RegionKind
 from hostlint.heat import compute_heat
 from hostlint.index import ProjectIndex
 
@@ -114,8 +113,8 @@ def test_functions_that_are_cold_by_nature_keep_what_only_they_call_cold(name):
 
 
 @pytest.mark.parametrize("name", [
-    "evaluate", "evaluate_model", "validation_step", "test_step", "validate", "on_validation_epoch_end", "compute_metrics", "log_validation",
-    "run_eval",
+    "evaluate", "evaluate_model", "validation_step", "test_step", "validate", "on_validation_epoch_end", "compute_metrics",
+    "log_validation", "run_eval",
 ])  # fmt: skip
 def test_evaluation_runs_at_most_once_a_request(name):
     assert not differences(f"""
