@@ -18,6 +18,10 @@ from hostlint.pool import chunks, spread
 if TYPE_CHECKING:
     from hostlint.project import SourceFile
 
+if TYPE_CHECKING:
+    from hostlint.index import ProjectIndex
+    from hostlint.judge import Judged
+
 JUDGE_CHUNK = 60_000  # bytes of value graphs
 
 
@@ -107,14 +111,28 @@ def _rules_stamp() -> bytes:
 
 
 def _judge_all(request: ScanRequest, store: FactStore) -> _Kept:
-    from hostlint.heat import compute_heat
     from hostlint.index import ProjectIndex
-    from hostlint.judge import Judge, Judged, Project
+    from hostlint.relevance import relevant_files
+
+    index = ProjectIndex(store.outlines())
+    relevant = relevant_files(index)
+    wanted = [file for file in _wanted(request, store) if relevant[file]]
+    judged = _judge_files(request, store, index, wanted) if wanted else {}
+    ordered = [judged[file] for file in wanted]
+    findings = tuple(sorted((finding for one in ordered for finding in one.findings), key=lambda finding: finding.sort_key))
+    errors = (*store.errors, *(error for one in ordered for error in one.errors))
+    commented = tuple(number for number, one in enumerate(store.stored) if one.has_comments)
+    return _Kept(findings, errors, tuple(outline.lines for outline in index.files), commented)
+
+
+def _judge_files(request: ScanRequest, store: FactStore, index: ProjectIndex, wanted: Sequence[int]) -> dict[int, Judged]:
+    """What is found in the wanted files: from the cache where it still holds, else judged, in parallel."""
+    from hostlint.heat import compute_heat
+    from hostlint.judge import Judge, Project
     from hostlint.reuse import Reuse
     from hostlint.values.conventions import Conventions
     from hostlint.values.evaluator import Evaluator
 
-    index = ProjectIndex(store.outlines())
     heat = compute_heat(index, request.hot, request.cold)
     conventions = Conventions(
         frozenset(request.device_names), frozenset(request.host_names), frozenset(request.device_returns), frozenset(request.upload_helpers)
@@ -125,7 +143,6 @@ def _judge_all(request: ScanRequest, store: FactStore) -> _Kept:
     def work(files: Sequence[int]) -> list[Judged]:
         return [judge.file(file, HeatLevel.COLD if store.stored[file].has_comments else request.at_least) for file in files]
 
-    wanted = _wanted(request, store)
     reuse = Reuse(request.cache, _settings(request), store, index, heat)
     judged = reuse.recall(wanted)
     missing = [file for file in wanted if file not in judged]
@@ -135,11 +152,7 @@ def _judge_all(request: ScanRequest, store: FactStore) -> _Kept:
     for run, results in zip(runs, spread(work, runs, request.jobs, tick), strict=True):
         judged.update(zip(run, results, strict=True))
     reuse.keep({file: judged[file] for file in missing})
-    ordered = [judged[file] for file in wanted]
-    findings = tuple(sorted((finding for one in ordered for finding in one.findings), key=lambda finding: finding.sort_key))
-    errors = (*store.errors, *(error for one in ordered for error in one.errors))
-    commented = tuple(number for number, one in enumerate(store.stored) if one.has_comments)
-    return _Kept(findings, errors, tuple(outline.lines for outline in index.files), commented)
+    return judged
 
 
 def _wanted(request: ScanRequest, store: FactStore) -> list[int]:

@@ -33,6 +33,7 @@ EMITTED_LOGGERS = LAZY_LOGGERS - {"debug"}
 READERS = frozenset({"item", "tolist", "cpu", "numpy", "to", "nonzero"})
 
 
+COPIERS = frozenset({"cpu", "to", "numpy"})  # on a host tensor they cost nothing, and are written where the place is open
 IDENTIFIER = re.compile(r"[A-Za-z_]\w*$")
 
 
@@ -68,7 +69,7 @@ def likely_device(frame: Frame, site: Site, value: Value, reader: str) -> Value:
     found = IDENTIFIER.search(site.subject)
     if found and conventions.is_device_name(found.group()):
         why = f"`{found.group()}` is a device tensor by convention"
-    elif value.place is Place.TENSOR or reader == "item":
+    elif reader == "item" or (value.place is Place.TENSOR and reader not in COPIERS):
         why = f"`{site.subject}` is a tensor on a step's path"
     else:
         return value

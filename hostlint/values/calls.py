@@ -76,7 +76,7 @@ def apply(
         return apply(frame, detail.function, name, whole, keywords, True, line)
     if isinstance(detail, ExternalInstance):
         return _module_output([a.value for a in arguments], last) if detail.classes[0].startswith("torch.nn.") else UNKNOWN
-    if callee.is_device or MODELS.search(last):
+    if callee.is_device or (MODELS.search(last) and not last[:1].isupper()):
         return _module_output([*(a.value for a in arguments), *(a.value for _, a in keywords)], last)
     return UNKNOWN
 

@@ -31,7 +31,8 @@ HOST_NAMES = re.compile(r"(^|_)(cpu|host|np|numpy|python|py|list|pinned)(_|$)|_l
 UPLOADERS = re.compile(r"^_?(move|send|put|copy|batch|recursive|tensors?|data|dict|map|transfer)?_?to_(device|cuda|gpu)$|^_prepare_inputs?$", re.IGNORECASE)
 MASK_NAMES = re.compile(r"(^|_)(mask|masks|drop|dropped|is_\w+|has_\w+|flags?|invalid)$|(^|_)mask(_|$)", re.IGNORECASE)
 MODELS = re.compile(
-    r"(^|_)(model|net|network|transformer|unet|vae|denoiser|policy|critic|actor|encoder|decoder|backbone|generator|discriminator|module|"
+    r"^(?!(get|build|load|create|make|init|from|prepare|set|register|find|resolve|import|wrap|unwrap|new|setup|save|export|compile|is|has)_)[a-z_]*"
+    r"(?<![a-z])(model|net|network|transformer|unet|vae|denoiser|policy|critic|actor|encoder|decoder|backbone|generator|discriminator|module|"
     r"text_encoder|controlnet|critic|student|teacher|lm_head|embed_tokens|criterion|loss_fn|loss_func|reward_model|ref_model|predictor)s?(_\d+)?$",
     re.IGNORECASE,
 )
