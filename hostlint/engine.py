@@ -2,9 +2,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hostlint import registry
@@ -16,6 +14,9 @@ from hostlint.model import FileError, Finding, HeatLevel
 from hostlint.pool import chunks, spread
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
     from hostlint.project import SourceFile
 
 if TYPE_CHECKING:

@@ -1,7 +1,6 @@
 """From evaluated functions to findings: which sites wait, how hot they are, and what the rules say of them."""
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -10,15 +9,17 @@ from hostlint.facts.schema import RegionKind
 from hostlint.model import FileError, Finding, Heat, HeatLevel, Span
 from hostlint.registry import all_for_kind
 from hostlint.severity import severity_of
-from hostlint.values.judging import Meeting
 from hostlint.values.waits import meetings
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     import libcst as cst
 
     from hostlint.index import FunctionId, ProjectIndex
     from hostlint.rule import Rule
     from hostlint.values.evaluator import Caller, Evaluator
+    from hostlint.values.judging import Meeting
 from hostlint.values.parameters import left_out
 
 

@@ -6,13 +6,14 @@ hot they are, and the meaning of names in the whole project stay as they were.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hostlint.cache import Cache, digest
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from hostlint.facts.store import FactStore
     from hostlint.heat import HeatMap
     from hostlint.index import ProjectIndex

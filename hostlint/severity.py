@@ -1,9 +1,13 @@
 """How grave a finding is: by how often the place runs and how sure the scan is."""
 from __future__ import annotations
 
-from hostlint.facts.fact import Fact
+from typing import TYPE_CHECKING
+
 from hostlint.model import Confidence, HeatLevel, Severity
-from hostlint.rule import Rule
+
+if TYPE_CHECKING:
+    from hostlint.facts.fact import Fact
+    from hostlint.rule import Rule
 
 
 def severity_of(rule: Rule, fact: Fact) -> Severity:

@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 import marshal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hostlint.facts.graph import FunctionGraph, Site
-from hostlint.facts.lower import FileFacts
 from hostlint.facts.schema import Call, ClassOutline, FileOutline, FunctionOutline, Param, Region
+
+if TYPE_CHECKING:
+    from hostlint.facts.lower import FileFacts
 
 # marshal only knows plain tuples; it is four times as fast as pickle, and the cache's keys hold the interpreter's version.
 

@@ -2,9 +2,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from hostlint.facts.kinds import FactKind
-from hostlint.model import Confidence, Heat, Span
+if TYPE_CHECKING:
+    from hostlint.facts.kinds import FactKind
+    from hostlint.model import Confidence, Heat, Span
 
 
 @dataclass(frozen=True, slots=True)

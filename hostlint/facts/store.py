@@ -1,7 +1,6 @@
 """The facts of all files of a project: from the cache where the content is known, else lowered, in parallel."""
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,14 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hostlint.cache import Cache, digest
-from hostlint.facts.schema import FileOutline
 from hostlint.model import FileError
 from hostlint.pool import chunks, spread
-from hostlint.project import SourceFile
 from hostlint.version import VERSION
 
 if TYPE_CHECKING:
+    import os
+
     from hostlint.facts.graph import FunctionGraph
+    from hostlint.facts.schema import FileOutline
+    from hostlint.project import SourceFile
 
 Progress = Callable[[str, int, int], None]
 CHUNK_BYTES = 400_000

@@ -3,12 +3,15 @@ from __future__ import annotations
 
 import ast
 import functools
+from typing import TYPE_CHECKING
 
 from hostlint.index import ClassId, ProjectIndex, SymbolKind
-from hostlint.scopes import Symbol
 from hostlint.values.detail import Device, Dtype, ExternalInstance, Instance, Items, ListOf
 from hostlint.values.lattice import NUMBER, NUMPY, PYTHON, TENSOR, TRUTH, UNKNOWN, join_all
 from hostlint.values.value import Place, Value
+
+if TYPE_CHECKING:
+    from hostlint.scopes import Symbol
 
 TENSORS = frozenset({"Tensor", "FloatTensor", "LongTensor", "IntTensor", "BoolTensor", "ByteTensor", "HalfTensor", "DoubleTensor", "Parameter", "BFloat16Tensor", "Float", "Int", "Bool", "Shaped"})
 PYTHON_NAMES = frozenset({"str", "bytes", "Path", "dict", "Dict", "Mapping", "set", "Set", "Number", "object", "type"})

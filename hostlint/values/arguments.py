@@ -1,12 +1,16 @@
 """The arguments of a call, by position, keyword and the names of the table."""
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from hostlint.torch_ops.spec import Op
 from hostlint.values.lattice import is_none
-from hostlint.values.value import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hostlint.torch_ops.spec import Op
+    from hostlint.values.value import Value
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hostlint.facts.calls import LAZY_LOGGERS
 from hostlint.facts.graph import Site, SiteKind
@@ -18,11 +17,15 @@ from hostlint.values.arguments import Argument, Bound, bind
 from hostlint.values.calls import LEGACY
 from hostlint.values.detail import External, ExternalInstance, Function, ListOf, Literal, Method
 from hostlint.values.devices import Target, target_of
-from hostlint.values.evaluator import Frame
 from hostlint.values.judging import Meeting, judge
 from hostlint.values.lattice import UNKNOWN, is_none
 from hostlint.values.results import move_target
 from hostlint.values.value import Place, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hostlint.values.evaluator import Frame
 
 DATA_CONSTRUCTORS = frozenset({"torch.tensor", "new_tensor"})
 

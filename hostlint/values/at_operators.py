@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hostlint.facts.graph import Op, Site
 from hostlint.model import Confidence
@@ -12,10 +12,12 @@ from hostlint.values.arguments import Argument, Bound
 from hostlint.values.at_calls import likely_device
 from hostlint.values.conventions import MASK_NAMES
 from hostlint.values.detail import Device, Items, Literal, Mapping
-from hostlint.values.evaluator import Frame
 from hostlint.values.judging import Meeting, judge
 from hostlint.values.lattice import UNKNOWN
 from hostlint.values.value import Place, Value
+
+if TYPE_CHECKING:
+    from hostlint.values.evaluator import Frame
 
 NUMBERS = re.compile(r"%[-+ #0-9.]*[diouxXeEfFgG]")
 

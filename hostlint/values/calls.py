@@ -1,9 +1,8 @@
 """What a call returns: functions and classes of the project by their summaries, torch by its table, the rest by convention."""
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hostlint.facts.graph import Op
 from hostlint.facts.schema import FunctionFlag
@@ -32,10 +31,14 @@ from hostlint.values.detail import (
     Partial,
     Super,
 )  # fmt: skip
-from hostlint.values.evaluator import Frame, Given
 from hostlint.values.lattice import NUMPY, PYTHON, TENSOR, UNKNOWN, combine, element
 from hostlint.values.results import has_large_shape, result
 from hostlint.values.value import Place, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hostlint.values.evaluator import Frame, Given
 
 SMALL = 600  # nodes: longer functions are not run again for one call
 MODULE_MOVERS = frozenset({"to", "cuda", "cpu", "eval", "train", "half", "float", "bfloat16", "requires_grad_", "double", "npu", "xpu"})
@@ -96,7 +99,7 @@ def _library(dotted: str, arguments: Sequence[Argument], keywords: Sequence[tupl
     if special is not None:
         return special(arguments, dict(keywords))
     op = table_function(dotted)
-    if dotted.startswith("numpy.") and (op is None or op.returns is Returns.NUMPY) or dotted.startswith("scipy."):
+    if (dotted.startswith("numpy.") and (op is None or op.returns is Returns.NUMPY)) or dotted.startswith("scipy."):
         return _array(dotted, arguments)
     if op is not None:
         return result(op, bind(op, arguments, keywords, starred), line)

@@ -2,11 +2,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from hostlint.model import Confidence
 from hostlint.values.value import Place, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 # Names that stand for device tensors in functions on a step's path, whatever the project.
 DEVICE_NAMES = re.compile(

@@ -4,9 +4,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hostlint.scopes import ClassId, FunctionId
-
 if TYPE_CHECKING:
+    from hostlint.scopes import ClassId, FunctionId
     from hostlint.values.value import Value
 
 

@@ -5,16 +5,19 @@ that answers do not depend on the order in which they are asked for. An answer t
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from hostlint.facts.graph import FunctionGraph, Op, operands
-from hostlint.facts.schema import FunctionOutline
-from hostlint.index import ClassId, FunctionId, ProjectIndex
-from hostlint.values.conventions import Conventions
 from hostlint.values.lattice import UNKNOWN, join_all
 from hostlint.values.value import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from hostlint.facts.schema import FunctionOutline
+    from hostlint.index import ClassId, FunctionId, ProjectIndex
+    from hostlint.values.conventions import Conventions
 
 FUEL = 5
 PASSES = 3

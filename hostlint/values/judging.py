@@ -1,20 +1,24 @@
 """Asks the table of torch about one meeting of a call and its arguments: does the host wait, by which form, on what evidence."""
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from hostlint.facts.graph import Site
 from hostlint.facts.kinds import FactKind
 from hostlint.model import Confidence
 from hostlint.torch_ops import conditions
 from hostlint.torch_ops.conditions import TARGET, ArgumentFacts
-from hostlint.torch_ops.spec import Op as TableOp
-from hostlint.torch_ops.spec import Wait
-from hostlint.values.arguments import Bound
 from hostlint.values.detail import ExternalInstance, Items, ListOf, Literal
-from hostlint.values.devices import Target
 from hostlint.values.value import Place, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hostlint.facts.graph import Site
+    from hostlint.torch_ops.spec import Op as TableOp
+    from hostlint.torch_ops.spec import Wait
+    from hostlint.values.arguments import Bound
+    from hostlint.values.devices import Target
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,15 @@
 """Joins and combinations of values: what a name is after two paths met, and what an operation on several values gives."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from hostlint.model import Confidence
 from hostlint.values.detail import Detail, Device, Items, ListOf, Literal
 from hostlint.values.value import Place, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 UNKNOWN = Value(Place.UNKNOWN)
 PYTHON = Value(Place.PYTHON)

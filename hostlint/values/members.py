@@ -2,17 +2,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from hostlint.facts.schema import FunctionFlag
-from hostlint.index import ClassId
 from hostlint.model import Confidence
 from hostlint.torch_ops import method as table_method
 from hostlint.values import annotated
 from hostlint.values.conventions import DEVICE_ATTRIBUTES, conventional
 from hostlint.values.detail import Class, Device, Dtype, External, ExternalInstance, Function, Instance, Method, Module, Super
-from hostlint.values.evaluator import Frame
 from hostlint.values.lattice import PYTHON, SHAPE, UNKNOWN, join_all
 from hostlint.values.value import Place, Value
+
+if TYPE_CHECKING:
+    from hostlint.index import ClassId
+    from hostlint.values.evaluator import Frame
 
 TENSOR_METADATA = frozenset({"shape", "ndim", "is_cuda", "requires_grad", "is_leaf", "layout", "names", "is_sparse", "itemsize", "nbytes", "grad_fn", "is_meta", "is_cpu", "is_quantized", "is_nested", "_version"})
 SCHEDULES = frozenset({"timesteps"})
@@ -124,7 +127,7 @@ def _stored(frame: Frame, cid: ClassId, name: str) -> Value:
             value = annotated.value_of(text, index, fid[0], fid[1]) if not text.startswith("[]") else value
         (first if index.function(fid).name == "__init__" else values).append(_kept(value, name))
     result = _of_stores(first, values)
-    if result.place is Place.TENSOR and known.place is Place.UNKNOWN or result.place is not Place.UNKNOWN:
+    if (result.place is Place.TENSOR and known.place is Place.UNKNOWN) or result.place is not Place.UNKNOWN:
         return result
     return known if known.place is not Place.UNKNOWN else _by_name(frame, name, result)
 

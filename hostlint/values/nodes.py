@@ -156,7 +156,7 @@ def _compare(frame: Frame, node: Any) -> Value:
     operators, operands = node[2], [frame.values[part] for part in node[3]]
     if len(operators) > 1 or operators[0] in {"is", "is not", "in", "not in"}:
         return TRUTH
-    if any(is_none(value) or isinstance(value.detail, Literal) and value.detail.type_name == "str" for value in operands):
+    if any(is_none(value) or (isinstance(value.detail, Literal) and value.detail.type_name == "str") for value in operands):
         return TRUTH
     result = combine(operands)
     return replace(result, boolean=True, integer=None) if result.is_tensor else TRUTH if result.place is Place.PYTHON else result

@@ -1,19 +1,23 @@
 """What a parameter holds: by its annotation, by the calls that the project makes, and by the conventions of the field."""
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from hostlint.facts.graph import Op
 from hostlint.facts.schema import FunctionFlag, FunctionOutline, Param
-from hostlint.index import FunctionId
 from hostlint.model import Confidence
 from hostlint.values import annotated
 from hostlint.values.conventions import conventional
 from hostlint.values.detail import Class, ListOf, Literal
-from hostlint.values.evaluator import Caller, Evaluator, Frame
 from hostlint.values.lattice import PYTHON, UNKNOWN, is_none, join_all
 from hostlint.values.value import Place, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hostlint.index import FunctionId
+    from hostlint.values.evaluator import Caller, Evaluator, Frame
 
 MANY_CALLERS = 24
 DEVICE_CALLABLES = frozenset({"forward", "__call__", "training_step", "validation_step", "compute_loss"})

@@ -3,17 +3,21 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from hostlint.model import Confidence
 from hostlint.torch_ops.copies import largest_free_copy
 from hostlint.torch_ops.spec import Op, Returns
-from hostlint.values.arguments import Bound
 from hostlint.values.detail import Dtype, ExternalInstance, Items, ListOf, Literal
 from hostlint.values.devices import Target, is_device, is_dtype, target_of
 from hostlint.values.lattice import NUMPY, PYTHON, UNKNOWN, combine, is_none, list_of
 from hostlint.values.value import Place, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hostlint.values.arguments import Bound
 
 VECTOR_MAKERS = frozenset({"arange", "linspace", "logspace", "randperm", "flatten", "ravel", "hann_window", "range"})
 VECTOR_KEEPERS = frozenset({"clone", "to", "cpu", "cuda", "detach", "contiguous", "cumsum", "cumprod", "flip", "sort", "roll", "pin_memory", "type", "type_as", "clamp", "requires_grad_", "data", "tile", "repeat_interleave", "unique", "float", "double", "half", "long", "int", "bool", "bfloat16", "short"})  # fmt: skip
@@ -229,9 +233,9 @@ def move_target(bound: Bound) -> tuple[Target | None, Value | None]:
     dtype: Value | None = None
     for name in ("device", "dtype", "other", "non_blocking"):
         for argument in bound.by_name.get(name, ()):
-            if is_none(argument.value) or isinstance(argument.value.detail, Literal) and argument.value.detail.type_name == "bool":
+            if is_none(argument.value) or (isinstance(argument.value.detail, Literal) and argument.value.detail.type_name == "bool"):
                 continue
-            if name == "dtype" and not is_device(argument.value, argument.name) or is_dtype(argument.value, argument.name):
+            if (name == "dtype" and not is_device(argument.value, argument.name)) or is_dtype(argument.value, argument.name):
                 dtype = argument.value
             elif name == "device" and not is_device(argument.value, argument.name) and argument.value.detail is None and argument.name:
                 target = Target(Place.UNKNOWN)

@@ -3,9 +3,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from hostlint.model import Confidence
-from hostlint.values.detail import Detail
+
+if TYPE_CHECKING:
+    from hostlint.values.detail import Detail
 
 
 class Place(Enum):

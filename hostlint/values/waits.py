@@ -1,13 +1,17 @@
 """From the sites of a function to its waits."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from hostlint.facts.graph import SiteKind
 from hostlint.values.at_calls import at_call
 from hostlint.values.at_operators import at_augmented, at_format, at_load, at_member, at_percent, at_truth, at_write
-from hostlint.values.evaluator import Frame
-from hostlint.values.judging import Meeting
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hostlint.values.evaluator import Frame
+    from hostlint.values.judging import Meeting
 
 
 def meetings(frame: Frame) -> Iterator[Meeting]:
