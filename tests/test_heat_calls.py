@@ -356,6 +356,24 @@ def test_many_methods_of_one_name_are_no_evidence():
     assert not differences(main=classes + LOOP + "        t.rotate_pages()\n")
 
 
+def test_a_callee_named_like_a_callable_class():
+    assert not differences(
+        main="""
+        class TokenSampler:
+            def __call__(self, logits):
+                probe()  # call
+
+        class Other:
+            def __call__(self, logits):
+                probe()  # request
+
+        def run(model, token_sampler, timesteps):
+            for t in timesteps:
+                token_sampler(model(t))
+        """
+    )
+
+
 def test_functions_named_by_a_string():
     assert not differences(
         main="""

@@ -63,6 +63,7 @@ class Dispatch:
         self._typing = typing
         self._methods_named: dict[str, list[FunctionId]] = {}
         self._functions_named: dict[str, list[FunctionId]] = {}
+        self._callable_classes: dict[str, list[FunctionId]] = {}  # `sampler(x)` may call an instance of Sampler
         for file, outline in enumerate(index.files):
             if is_unused(outline):
                 continue
@@ -70,6 +71,9 @@ class Dispatch:
                 bound = function.owner >= 0 or function.parent  # nested functions are set on objects, too
                 names = self._methods_named if bound else self._functions_named
                 names.setdefault(function.name, []).append((file, function.index))
+                if function.name == "__call__" and function.owner >= 0:
+                    owner = outline.classes[function.owner].name.lower()
+                    self._callable_classes.setdefault(owner, []).append((file, function.index))
 
     def dispatch(self, fid: FunctionId, call: Call) -> Dispatched:
         types = self._typing.of_chain(*fid, call.chain)
@@ -93,7 +97,7 @@ class Dispatch:
             return [(function, True) for found in known for function in self._run_by(found)]
         if "." in call.chain and name in self._methods_named and not self._receiver_known(fid, call.chain):
             return [(function, False) for function in self._named(fid, name)]
-        return []
+        return [(function, False) for function in self._callable_classes.get(name.replace("_", ""), ())]
 
     def _run_by(self, callee: Type) -> Iterable[FunctionId]:
         if callee.kind is Kind.FUNCTION:

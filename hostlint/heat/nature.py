@@ -41,7 +41,9 @@ _ONCE = re.compile(
     r"^compute_(eval_|val_)?metrics$|^_*(reset|teardown)$"
 )
 _BENCHMARK = re.compile(r"^_*(bench|benchmark|timeit|autotune)(_|$|mark|ing)|^_*profile(_|$)|_(bench|benchmark)$", re.IGNORECASE)
-_BENCHMARK_FILE = re.compile(r"(^|/)(bench|benchmarks?|benchmarking|profiling)/|(^|/)(bench|benchmark)(_[^/]*)?\.py$|_bench(mark)?\.py$")
+_BENCHMARK_FILE = re.compile(
+    r"(^|/)(bench|benchmarks?|benchmarking|profiling)/|(^|/)(bench|benchmark|autotune)(_[^/]*)?\.py$|_bench(mark)?\.py$"
+)
 _TEST_FILE = re.compile(r"(^|/)(tests?|testing|unittests?)/|(^|/)test_[^/]*\.py$|_test\.py$|(^|/)conftest\.py$")
 _TOOL_FILE = re.compile(r"(^|/)(setup|hubconf|convert_[^/]*|export_[^/]*)\.py$")
 _KEPT = re.compile(r"(^|\.|_)(lru_cache|cache|cached|cachedmethod|cached_property|cached_function|memoi[sz]e|run_once)(_\w+)?(\(\))?$")

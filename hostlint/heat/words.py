@@ -32,7 +32,7 @@ _RATE_CALL = re.compile(r"(^|_)(step|batch|micro_?batch|token|forward|denoise|tr
 _OUTER_CALL = re.compile(
     r"(^|_)(epoch|request|eval|evaluate|validate|validation|val|test|prompt|callback|log|print|progress|writer|report|hook|key)(_|$)"
 )
-_NO_STEPPER = re.compile(r"(^|_)(prof|profiler|progress|bar|pbar|tqdm|timer|event|gc|callback|callbacks)$", re.IGNORECASE)
+_NO_STEPPER = re.compile(r"(^|_)(client|clients|prof|profiler|progress|bar|pbar|tqdm|timer|event|gc|callback|callbacks)$", re.IGNORECASE)
 
 _STEPS = re.compile(
     r"(^|_)(time_?steps?|steps?|sigmas?|ticks|tokens?|horizon|iters?|iterations?)(_(cpu|host|list|iter|remaining|id|idx|index|num))?$|^t$",
