@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hostlint.facts.schema import FunctionFlag, RegionKind
 from hostlint.heat.dispatch import Dispatch
-from hostlint.heat.types import Kind, Typing
+from hostlint.heat.kinds import Kind
+from hostlint.heat.types import Typing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -5,14 +5,15 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from hostlint.heat import words
+from hostlint.heat.kinds import Kind, Type, Types
 from hostlint.heat.nature import is_unused
-from hostlint.heat.types import Kind, Type, Types, Typing
 from hostlint.index import is_module_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from hostlint.facts.schema import Call
+    from hostlint.heat.types import Typing
     from hostlint.index import ClassId, FunctionId, ProjectIndex
 
 FALLBACK_LIMIT = 8

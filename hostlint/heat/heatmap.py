@@ -27,6 +27,7 @@ class HeatMap:
         self._forced = dict.fromkeys(fid for fid in _functions(index) if self._is_forced(fid, hot))
         self._natures = {fid: self._nature(fid, cold) for fid in _functions(index)}
         self._heats: dict[FunctionId, Heat] = {}
+        self._region_limits: dict[FunctionId, tuple[HeatLevel, ...]] = {}
         entries = Entries(index, self.loops)
         steps = [fid for fid, nature in self._natures.items() if nature is Nature.ANY and (fid in self.graph.hooks or entries.is_step(fid))]
         starts = {*steps, *self._forced}
@@ -46,7 +47,9 @@ class HeatMap:
     def site(self, fid: FunctionId, region: int) -> Heat:
         """The heat of a place in a region of the function."""
         regions = self._index.function(fid).regions
-        limit = min(region_limits(regions)[region], self._limit(fid))
+        if fid not in self._region_limits:
+            self._region_limits[fid] = region_limits(regions)
+        limit = min(self._region_limits[fid][region], self._limit(fid))
         inner = region
         while inner and not self.is_step_loop(fid, inner):
             inner = regions[inner].parent

@@ -2,11 +2,11 @@
 from __future__ import annotations
 
 import re
-from enum import IntEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hostlint.facts.schema import FunctionFlag
 from hostlint.heat.annotations import named_in
+from hostlint.heat.kinds import HANDS_ON, Kind, Type, Types, distinct, handed_on
 from hostlint.scopes import Symbol, SymbolKind
 
 if TYPE_CHECKING:
@@ -15,43 +15,15 @@ if TYPE_CHECKING:
     from hostlint.facts.schema import FunctionOutline
     from hostlint.index import ClassId, FunctionId, ProjectIndex
 
-LIMIT = 256  # alternatives kept for one chain
 _HEAD = re.compile(r"[A-Za-z_]\w*")
 _PART = re.compile(r"\w+|\(\)|\[\]")
 _CHAIN = re.compile(r"(\[\])*[A-Za-z_]\w*(\.\w+|\(\)|\[\])*")
-_SAME_INSTANCE = frozenset(
-    {"to", "cuda", "cpu", "eval", "train", "half", "float", "bfloat16", "double", "requires_grad_", "share_memory", "to_empty", "clone"}
-)
-_TAKES_ELEMENT = frozenset({"get", "pop", "popleft", "popitem", "setdefault"})
-_SAME_ELEMENTS = frozenset({"values", "items", "copy"})
 # Functions outside the project that give back what they were given.
-_HANDS_ON = frozenset(
+_IDENTITIES = frozenset(
     {f"builtins.{name}" for name in ("next", "iter", "getattr", "max", "min", "reversed", "sorted", "list", "tuple", "zip", "vars", "type")}
     | {"copy.copy", "copy.deepcopy", "typing.cast"}
 )
-_SAME = _SAME_INSTANCE | _TAKES_ELEMENT | _SAME_ELEMENTS
 _PARENTS_CALL = "super"
-
-
-class Kind(IntEnum):
-    INSTANCE = 0  # of a project class or one of its subclasses
-    CLASS = 1
-    FUNCTION = 2
-    MODULE = 3
-    EXTERNAL = 4  # a name outside the project
-    OBJECT = 5  # what calling such a name gives
-    SUPER = 6  # the bases of a class
-
-
-class Type(NamedTuple):
-    kind: Kind
-    target: tuple[int, int] = (-1, -1)
-    name: str = ""  # EXTERNAL and OBJECT
-    depth: int = 0  # containers around it
-    exact: bool = False  # INSTANCE: no subclass of it
-
-
-Types = tuple[Type, ...]
 
 
 class Typing:
@@ -113,12 +85,12 @@ class Typing:
             types = self.annotated(fid[0], fid[1], outline.returns) if outline.returns else ()
             if not types:
                 chains = [chain for name, chain in outline.assigns if name == "return"]
-                types = _distinct(found for chain in chains for found in self.of_chain(fid[0], fid[1], chain))
+                types = distinct([found for chain in chains for found in self.of_chain(fid[0], fid[1], chain)])
             self._returns[fid] = types
         return self._returns[fid]
 
     def annotated(self, file: int, function: int, annotation: str) -> Types:
-        return _distinct(self._annotated(file, function, annotation))
+        return distinct(list(self._annotated(file, function, annotation)))
 
     def attribute(self, cid: ClassId, name: str, exact: bool) -> Types:
         """What `instance.name` is: a method (and its overrides), or what was stored there."""
@@ -126,7 +98,7 @@ class Typing:
         found = self._attributes.get(key)
         if found is None:
             self._attributes[key] = ()
-            found = self._attributes[key] = _distinct(self._attribute(cid, name, exact))
+            found = self._attributes[key] = distinct(list(self._attribute(cid, name, exact)))
         return found
 
     def methods(self, cid: ClassId, name: str, exact: bool) -> list[FunctionId]:
@@ -163,16 +135,16 @@ class Typing:
         while types and position < len(parts):
             part = parts[position]
             if part == "()":
-                types = _distinct([result for found in types for result in self._called(found)])
+                types = distinct([result for found in types for result in self._called(found)])
             elif part == "[]":
-                types = _distinct([result for found in types for result in self._item(found)])
+                types = distinct([result for found in types for result in self._item(found)])
             else:
                 called = position + 1 < len(parts) and parts[position + 1] == "()"
-                same = _same_value(types, part) if called and part in _SAME else None
+                same = handed_on(types, part) if called and part in HANDS_ON else None
                 if same is not None and not self._defines(types, part):
                     types, position = same, position + 1
                 else:
-                    types = _distinct([result for found in types for result in self._member(found, part)])
+                    types = distinct([result for found in types for result in self._member(found, part)])
             position += 1
         return types
 
@@ -186,8 +158,8 @@ class Typing:
             return (Type(kind, (file, outline.owner)),)
         bound = self.bindings(file, function).get(name) if function else None
         if bound is not None:
-            return _distinct(list(self._bound(file, function, bound))) if bound else ()
-        return _distinct(self._symbol(self.index.resolve(file, name, function)))
+            return distinct(list(self._bound(file, function, bound))) if bound else ()
+        return distinct(list(self._symbol(self.index.resolve(file, name, function))))
 
     def _bound(self, file: int, function: int, chains: list[str]) -> Iterator[Type]:
         for chain in chains:
@@ -228,7 +200,7 @@ class Typing:
         if callee.kind is Kind.INSTANCE:
             return [found for method in self.calls_of(callee) for found in self.returned(method)]
         if callee.kind is Kind.EXTERNAL:
-            return () if callee.name in _HANDS_ON else (Type(Kind.OBJECT, name=callee.name),)
+            return () if callee.name in _IDENTITIES else (Type(Kind.OBJECT, name=callee.name),)
         return (callee,) if callee.kind is Kind.SUPER else ()
 
     def calls_of(self, instance: Type) -> list[FunctionId]:
@@ -293,19 +265,3 @@ class Typing:
                     yield Type(Kind.INSTANCE, found.target)
         else:
             yield from self._annotated(fid[0], fid[1], chain)
-
-
-def _same_value(types: Types, name: str) -> Types | None:
-    """`module.to(…)`, `modules.values()` and `modules.pop(…)` hand on what they are called on."""
-    if name in _TAKES_ELEMENT and any(found.depth for found in types):
-        return tuple(found._replace(depth=found.depth - 1) for found in types if found.depth)
-    if name in _SAME_ELEMENTS and any(found.depth for found in types):
-        return types
-    if name in _SAME_INSTANCE and all(found.kind in (Kind.INSTANCE, Kind.OBJECT) for found in types):
-        return types
-    return None
-
-
-def _distinct(types: Iterable[Type]) -> Types:
-    found = types if isinstance(types, list) else list(types)
-    return tuple(found) if len(found) < 2 else tuple(dict.fromkeys(found))[:LIMIT]
