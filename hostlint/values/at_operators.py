@@ -14,6 +14,7 @@ from hostlint.values.conventions import MASK_NAMES
 from hostlint.values.detail import Device, Items, Literal, Mapping
 from hostlint.values.judging import Meeting, judge
 from hostlint.values.lattice import UNKNOWN
+from hostlint.values.parameters import is_module_call
 from hostlint.values.value import Place, Value
 
 if TYPE_CHECKING:
@@ -39,7 +40,17 @@ def at_truth(frame: Frame, site: Site) -> Meeting | None:
         value = frame.value(site.node)
         if value.place is Place.TENSOR and value.boolean:
             value = likely_device(frame, site, value, "truth")
+        elif value.place is Place.UNKNOWN and _is_reduction(frame, node) and is_module_call(frame, frame.outline):
+            value = likely_device(frame, site, replace(value, place=Place.TENSOR), "truth")
     return operator("op.truth", site, site.detail, self=value)
+
+
+def _is_reduction(frame: Frame, node: Any) -> bool:
+    """`x.any()` or `x.all()`, which only arrays and tensors have."""
+    if node[0] != Op.CALL:
+        return False
+    callee: Any = frame.graph.nodes[node[2]]
+    return callee[0] == Op.ATTR and callee[3] in {"any", "all"}
 
 
 def at_member(frame: Frame, site: Site) -> Meeting | None:

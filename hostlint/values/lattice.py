@@ -5,12 +5,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hostlint.model import Confidence
-from hostlint.values.detail import Detail, Device, Items, ListOf, Literal
+from hostlint.values.detail import Class, Detail, Device, ExternalInstance, Function, Instance, Items, ListOf, Literal
 from hostlint.values.value import Place, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+OBJECTS = (Instance, ExternalInstance, Function, Class)
 UNKNOWN = Value(Place.UNKNOWN)
 PYTHON = Value(Place.PYTHON)
 NUMBER = Value(Place.PYTHON, rank0=True)
@@ -48,6 +49,9 @@ def join(a: Value, b: Value) -> Value:
     for one, other in ((a, b), (b, a)):
         if one.place is Place.DEVICE:
             return _with_device(one, other)
+    for one, other in ((a, b), (b, a)):
+        if one.place is Place.UNKNOWN and isinstance(other.detail, OBJECTS):  # taken from a cache, or built: one class
+            return replace(other, confidence=min(other.confidence, Confidence.LIKELY))
     places = {a.place, b.place}
     if Place.UNKNOWN in places or places == {Place.PYTHON, Place.TENSOR} or places == {Place.NUMPY, Place.TENSOR}:
         return UNKNOWN

@@ -76,7 +76,7 @@ def _by_convention(frame: Frame, param: Param, declared: Value) -> Value | None:
     default = _default(frame, param)
     if default is not None and default.place is Place.PYTHON and not is_none(default):
         return None
-    module_call = _is_module_call(frame, outline)
+    module_call = is_module_call(frame, outline)
     if declared.is_tensor:
         if module_call:
             return conventional(f"`{param.name}` is an input of {outline.qualname}, which lives on the device by convention")
@@ -92,7 +92,7 @@ def _by_convention(frame: Frame, param: Param, declared: Value) -> Value | None:
     return None
 
 
-def _is_module_call(frame: Frame, outline: FunctionOutline) -> bool:
+def is_module_call(frame: Frame, outline: FunctionOutline) -> bool:
     return outline.name == "forward" and outline.owner >= 0 and frame.evaluator.index.is_nn_module((frame.fid[0], outline.owner))
 
 

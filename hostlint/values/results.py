@@ -138,7 +138,7 @@ def _factory(op: Op, bound: Bound, line: int) -> Value:
         return replace(made, fresh=made.place is Place.HOST)
     if data is not None and data.value.is_tensor:  # torch.as_tensor(tensor) keeps its place
         return replace(data.value, fresh=False) if op.name.endswith("as_tensor") else replace(data.value, place=data.value.place, fresh=False)
-    if device is not None or bound.starred or (data is not None and data.value.place is Place.UNKNOWN and op.name.endswith("as_tensor")):
+    if bound.starred or (data is not None and data.value.place is Place.UNKNOWN and op.name.endswith("as_tensor")):
         return replace(base, place=Place.TENSOR)
     why = f"`{op.name}` at line {line} has no `device=`, so it is made on the host"
     pinned = bound.get("pin_memory")
