@@ -18,6 +18,8 @@ _BUILTINS = frozenset(dir(builtins))
 # A folder without __init__.py may stand on sys.path, but never so as to shadow these.
 _NEVER_LOCAL = sys.stdlib_module_names | {"torch", "torchvision", "torchaudio", "numpy", "transformers", "triton", "PIL", "tqdm", "scipy"}
 
+_DEPTH_LIMIT = 100  # re-exports followed before a name counts as unknown
+
 
 class SymbolKind(Enum):
     FUNCTION = "function"
@@ -87,6 +89,7 @@ class Scopes:
         self._names: dict[int, _Names] = {}
         self._module_symbols: dict[tuple[int, str], Symbol | None] = {}
         self._following: set[tuple[int, str]] = set()
+        self._depth = 0
         self._resolved: dict[tuple[int, int, str], Symbol | None] = {}
 
     def module_file(self, module: str) -> int | None:
@@ -141,7 +144,9 @@ class Scopes:
             return None
         outermost = not self._following
         self._following.add(key)  # until the outermost question is answered: each module is asked once, whatever cycles there are
-        symbol = self._follow(file, name)
+        self._depth += 1
+        symbol = self._follow(file, name) if self._depth < _DEPTH_LIMIT else None
+        self._depth -= 1
         if symbol is not None:
             self._module_symbols[key] = symbol
         if outermost:

@@ -386,3 +386,8 @@ def test_functions_named_by_a_string():
                 getattr(table, "special_path")()
         """
     )
+
+
+def test_long_chains_of_assignments_end():
+    steps = "".join(f"    x{i + 1} = x{i}.next()\n" for i in range(3000))
+    assert not differences(main=f"def run(model, x0):\n{steps}    x3000.go()\n    probe()  # request\n")

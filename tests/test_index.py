@@ -166,3 +166,10 @@ def test_a_method_sees_nested_classes_of_functions_and_its_owner():
     assert index.resolve(0, "Inner") is None
     assert index.owner((0, 3)) == (0, 0)
     assert index.owner((0, 1)) is None
+
+
+def test_a_long_chain_of_re_exports_ends():
+    files = [file(f"m{i}", stars=(f"m{i + 1}",)) for i in range(1000)]
+    index = ProjectIndex([*files, file("m1000", functions=(function(1, "deep"),))])
+    assert index.resolve(950, "deep") == Symbol(SymbolKind.FUNCTION, 1000, 1)
+    assert index.resolve(0, "deep") is None

@@ -24,6 +24,7 @@ _IDENTITIES = frozenset(
     | {"copy.copy", "copy.deepcopy", "typing.cast"}
 )
 _PARENTS_CALL = "super"
+_DEPTH_LIMIT = 50  # names followed one into the other before the last counts as unknown
 
 
 class Typing:
@@ -31,6 +32,7 @@ class Typing:
 
     def __init__(self, index: ProjectIndex) -> None:
         self.index = index
+        self._depth = 0
         self._names: dict[tuple[int, int, str], Types] = {}
         self._chains: dict[tuple[int, int, str], Types] = {}
         self._attributes: dict[tuple[ClassId, str, bool], Types] = {}
@@ -60,8 +62,12 @@ class Typing:
         key = (file, scope, name)
         found = self._names.get(key)
         if found is None:
+            if self._depth > _DEPTH_LIMIT:
+                return ()
             self._names[key] = ()
+            self._depth += 1
             found = self._names[key] = self._head(file, scope, name)
+            self._depth -= 1
         return found
 
     def bindings(self, file: int, function: int) -> dict[str, list[str]]:
