@@ -17,6 +17,7 @@ DEBUG_WORDS = re.compile(
 ONCE_WORDS = re.compile(r"warm(ing)?_?up|first_(step|iter|batch|call|run|time|forward|pass)|is_first|initiali[sz]ed|is_init$|is_last|last_(step|iter)|_built$|_ready$|needs_init", re.IGNORECASE)
 OBSERVERS = re.compile(r"prof|timer|timing|trac(e|ing)|debug|log|monitor|stat|meter|watch|clock|probe|inspect|record", re.IGNORECASE)
 ENABLED = re.compile(r"^_?(is_)?(enabled?|active|on)$", re.IGNORECASE)
+CHECKS = re.compile(r"debug|check|assert|verif|valid|log|trac(e|ing)|dump|prof|stat|nan|verbose|diagnos|probe|inspect|monitor", re.IGNORECASE)
 OFF = frozenset({"0", "", "false", "False", "off", "no", None, False, 0})
 EVERY_WORDS = re.compile(r"should_(log|save|eval|print|record|sync_log)|log_(interval|every|steps|freq)|logging_steps|is_log|report_every|time_to_log|do_log", re.IGNORECASE)
 EVALUATION_WORDS = re.compile(r"^(is_|do_|in_|run_)?(eval|evaluate|evaluation|validation|validate|val|is_val|testing)(_mode|_only|_step)?$", re.IGNORECASE)
@@ -124,8 +125,10 @@ def _periodic(test: ast.expr) -> int:
     return sense
 
 
-def reads_off_switch(value: ast.expr) -> bool:
-    """Whether an expression reads an environment variable that is off unless somebody sets it."""
+def is_off_switch(name: str, value: ast.expr) -> bool:
+    """Whether a constant switches checks on that are off unless somebody sets an environment variable; a feature's switch is no such."""
+    if not CHECKS.search(name):
+        return False
     for part in ast.walk(value):
         if isinstance(part, ast.Call) and chain(part.func).endswith(("environ.get", "getenv")):
             default = part.args[1] if len(part.args) > 1 else None

@@ -13,7 +13,7 @@ from hostlint.facts.dispatch import lower
 from hostlint.facts.expressions import OPERATORS, lower_test
 from hostlint.facts.functions import declare_class, declare_function
 from hostlint.facts.graph import Op
-from hostlint.facts.guards import NOTHING, Guard, classify, reads_off_switch
+from hostlint.facts.guards import NOTHING, Guard, classify, is_off_switch
 from hostlint.facts.imports import import_names
 from hostlint.facts.refinements import refine
 from hostlint.facts.schema import RegionKind
@@ -50,7 +50,7 @@ def _assign(b: FunctionBuilder, node: ast.Assign) -> None:
     value = lower(b, node.value)
     for target in node.targets:
         _bind(b, target, value, node.value)
-        if b.index == 0 and isinstance(target, ast.Name) and reads_off_switch(node.value):
+        if b.index == 0 and isinstance(target, ast.Name) and is_off_switch(target.id, node.value):
             b.file.switches.add(target.id)
 
 
