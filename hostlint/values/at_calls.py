@@ -15,7 +15,7 @@ from hostlint.torch_ops.spec import Op as TableOp
 from hostlint.torch_ops.spec import Returns
 from hostlint.values.arguments import Argument, Bound, bind
 from hostlint.values.calls import LEGACY
-from hostlint.values.detail import External, ExternalInstance, Function, ListOf, Literal, Method
+from hostlint.values.detail import External, ExternalInstance, Function, Items, ListOf, Literal, Method
 from hostlint.values.devices import Target, target_of
 from hostlint.values.judging import Meeting, judge
 from hostlint.values.lattice import UNKNOWN, is_none
@@ -58,7 +58,15 @@ def at_call(frame: Frame, site: Site) -> Meeting | None:
         bound = Bound({**made_with, **bound.by_name}, starred)
     if op.name == "Event.synchronize" and not _just_recorded(frame, site):
         return None
+    if _is_empty(bound):
+        return None
     return judge(op, bound, site, name, _target(op, bound))
+
+
+def _is_empty(bound: Bound) -> bool:
+    """`torch.tensor([], device=…)` has nothing to upload."""
+    data = bound.get("data")
+    return data is not None and isinstance(data.value.detail, Items) and not data.value.detail.items
 
 
 def likely_device(frame: Frame, site: Site, value: Value, reader: str) -> Value:
