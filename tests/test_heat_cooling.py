@@ -171,6 +171,14 @@ def test_names_of_rare_work_are_cold_unless_a_step_reaches_them(name):
     assert not differences(source.replace("LEVEL", "cold").replace("CALL", "pass"))
 
 
+def test_recursion_does_not_warm_rare_work():
+    assert not differences("""
+    def convert_tree(node):
+        probe()  # cold
+        return [convert_tree(child) for child in node.children]
+    """)
+
+
 @pytest.mark.parametrize(
     "path", ["tests/test_model.py", "pkg/tests/helpers.py", "conftest.py", "benchmarks/run.py", "bench_decode.py", "convert_weights.py"]
 )

@@ -184,6 +184,13 @@ def test_patterns_overrule():
     assert level(index, compute_heat(index, hot=["other:Net.go"]), "Net.go") == "request"
 
 
+def test_a_hot_pattern_overrules_a_cold_name():
+    index = project(main="def load_weights(x):\n    helper()\n\ndef helper():\n    pass\n")
+    assert level(index, compute_heat(index), "helper") == "cold"
+    heat = compute_heat(index, hot=["main:load_weights"])
+    assert [level(index, heat, name) for name in ("load_weights", "helper")] == ["call", "call"]
+
+
 def test_the_same_project_gives_the_same_heat():
     body = "(model, timesteps):\n    for t in timesteps:\n        model(t)\n        f"
     source = "\n".join(f"def f{i}{body}{(i * 7) % 20}(model, t)\n" for i in range(20))

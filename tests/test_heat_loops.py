@@ -115,6 +115,17 @@ def test_loops_over_layers_do_not_hide_the_loop_over_steps():
     """)
 
 
+def test_a_loop_around_a_loop_over_layers_is_a_step_loop():
+    assert not differences("""
+    def go(blocks, x, n):
+        for _ in range(n):
+            for block in blocks:
+                x = block(x)
+                probe()  # loop
+            probe()  # loop
+    """)
+
+
 def test_a_loop_over_steps_around_a_loop_over_branches_is_hot():
     assert not differences("""
     def go(model, timesteps, texts):
@@ -236,6 +247,19 @@ def test_generate_is_a_request_with_a_hot_loop_even_where_a_hot_loop_calls_it():
             loss(batch).backward()
             opt.step()
             probe()  # loop
+    """)
+
+
+def test_a_stage_is_a_request_whoever_calls_it():
+    assert not differences("""
+    class DecodingStage:
+        def forward(self, x):
+            probe()  # request
+
+    def run(model, stage: DecodingStage, timesteps):
+        for t in timesteps:
+            model(t)
+            stage.forward(t)
     """)
 
 

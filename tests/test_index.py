@@ -83,6 +83,15 @@ def test_a_function_named_like_its_module_wins_where_the_package_exports_it():
     assert index.resolve(2, "linear") == Symbol(SymbolKind.FUNCTION, 1, 1)
 
 
+def test_a_module_hidden_by_a_function_of_its_name_can_still_be_imported_from():
+    index = ProjectIndex([
+        file("pkg", imports=(("linear", "pkg.linear.linear"),), package=True),
+        file("pkg.linear", functions=(function(1, "linear"), function(2, "other"))),
+        file("user", imports=(("other", "pkg.linear.other"),)),
+    ])
+    assert index.resolve(2, "other") == Symbol(SymbolKind.FUNCTION, 1, 2)
+
+
 def test_import_cycles_end():
     index = ProjectIndex([file("a", imports=(("x", "b.x"),), stars=("b",)), file("b", imports=(("x", "a.x"),), stars=("a",))])
     assert index.resolve(0, "x") is None

@@ -74,8 +74,6 @@ class HeatMap:
         return any(fnmatchcase(name, pattern) for pattern in patterns)
 
     def _nature(self, fid: FunctionId, cold: Sequence[str]) -> Nature:
-        if fid in self._forced:
-            return Nature.ANY
         if self._matches(fid, cold):
             return Nature.COLD
         return nature_of(self._index.function(fid), self._index.files[fid[0]])
