@@ -103,10 +103,10 @@ class Scopes:
             self._resolved[key] = self._attribute(self._name(file, head, function), rest)
         return self._resolved[key]
 
-    def binds(self, file: int, function: int, name: str) -> bool:
-        """Whether the function itself defines or imports the name (parameters and assignments apart)."""
-        nested = self._names_of(file).function_scopes.get(function)
-        return (nested is not None and name in nested) or any(name == local for local, _ in self.files[file].functions[function].imports)
+    def defined_in(self, file: int, function: int) -> list[str]:
+        """The names that the function itself defines or imports (parameters and assignments apart)."""
+        nested = self._names_of(file).function_scopes.get(function, {})
+        return [*nested, *(local for local, _ in self.files[file].functions[function].imports)]
 
     def member(self, klass: ClassId, name: str) -> Symbol | None:
         """A method or nested class that the class's own body holds."""

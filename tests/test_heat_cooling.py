@@ -90,7 +90,7 @@ def test_a_callee_that_is_also_called_without_a_guard_stays_hot():
 
 @pytest.mark.parametrize("name", [
     "__init__", "__post_init__", "__repr__", "extra_repr", "state_dict", "load_state_dict", "load_weights", "warmup", "from_pretrained",
-    "add_cli_args", "process_weights_after_loading", "bench_step",
+    "add_cli_args", "process_weights_after_loading", "bench_step", "collect_after_warmup",
 ])  # fmt: skip
 def test_functions_that_are_cold_by_nature_keep_what_only_they_call_cold(name):
     assert not differences(f"""

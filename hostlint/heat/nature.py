@@ -26,7 +26,7 @@ _COLD = re.compile(
     r"^(__init__|__post_init__|__new__|__init_subclass__|__set_name__|__class_getitem__|__repr__|__str__|extra_repr|__del__|__getstate__|"
     r"__setstate__|__reduce__|__reduce_ex__|__deepcopy__|state_dict|load_state_dict|_load_from_state_dict|_save_to_state_dict|"
     r"_?reset_parameters|_?init(ialize)?_weights|post_init|from_pretrained|save_pretrained|from_config|from_single_file|save_model|load_model|"
-    r"save_checkpoint|load_checkpoint|_?load_weights?(_\w+)?|\w*weight_loader|process_weights_after_loading|create_weights|_?warm_?up(_\w+)?|"
+    r"save_checkpoint|load_checkpoint|_?load_weights?(_\w+)?|\w*weight_loader|process_weights_after_loading|create_weights|_?warm_?up(_\w+)?|\w+_warm_?up|"
     r"parse_args|add_\w*arguments?|add_cli_args|get_parser|build_parser|setUp|tearDown|setUpClass|tearDownClass)$"
 )
 _RARE = re.compile(

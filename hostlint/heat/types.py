@@ -27,48 +27,73 @@ _PARENTS_CALL = "super"
 _DEPTH_LIMIT = 50  # names followed one into the other before the last counts as unknown
 
 
+class _Scope:
+    """What the chains mean that begin with a name of one function (of the module: function 0)."""
+
+    __slots__ = ("chains", "function")
+
+    def __init__(self, function: FunctionId) -> None:
+        self.function = function
+        self.chains: dict[str, Types] = {}
+
+
 class Typing:
     """Types of chains in the scope of a function. Answers are kept; cyclic definitions end in "unknown", the empty tuple."""
 
     def __init__(self, index: ProjectIndex) -> None:
         self.index = index
         self._depth = 0
-        self._names: dict[tuple[int, int, str], Types] = {}
-        self._chains: dict[tuple[int, int, str], Types] = {}
+        self._scopes: dict[FunctionId, _Scope] = {}
+        self._visible: dict[FunctionId, dict[str, _Scope]] = {}
         self._attributes: dict[tuple[ClassId, str, bool], Types] = {}
         self._returns: dict[FunctionId, Types] = {}
         self._bindings: dict[FunctionId, dict[str, list[str]]] = {}
-        self._scopes: dict[tuple[int, int, str], int] = {}
 
     def of_chain(self, file: int, function: int, chain: str) -> Types:
-        if chain.startswith("[]"):
-            return tuple(found._replace(depth=found.depth + 1) for found in self.of_chain(file, function, chain[2:]))
         match = _HEAD.match(chain)
         if match is None:
-            return ()
+            return self._in_container(file, function, chain) if chain.startswith("[]") else ()
         head = match.group()
-        scope = self._scope(file, function, head)
-        types = self._of_name(file, scope, head)
-        if not types or len(head) == len(chain):
-            return types
-        key = (file, scope, chain)
-        found = self._chains.get(key)
-        if found is None:
-            self._chains[key] = ()
-            found = self._chains[key] = self._walk(file, scope, types, chain[len(head) :])
-        return found
+        scope = self._visible_from((file, function)).get(head) or self._scope((file, 0))
+        found = scope.chains.get(chain)
+        return found if found is not None else self._resolve(scope, head, chain)
 
-    def _of_name(self, file: int, scope: int, name: str) -> Types:
-        key = (file, scope, name)
-        found = self._names.get(key)
-        if found is None:
+    def _resolve(self, scope: _Scope, head: str, chain: str) -> Types:
+        types = scope.chains.get(head)
+        if types is None:
             if self._depth > _DEPTH_LIMIT:
                 return ()
-            self._names[key] = ()
+            scope.chains[head] = ()
             self._depth += 1
-            found = self._names[key] = self._head(file, scope, name)
+            types = scope.chains[head] = self._head(*scope.function, head)
             self._depth -= 1
-        return found
+        if len(head) < len(chain):
+            scope.chains[chain] = ()
+            types = scope.chains[chain] = self._walk(types, chain[len(head) :]) if types else ()
+        return types
+
+    def _in_container(self, file: int, function: int, chain: str) -> Types:
+        return tuple(found._replace(depth=found.depth + 1) for found in self.of_chain(file, function, chain[2:]))
+
+    def _scope(self, fid: FunctionId) -> _Scope:
+        scope = self._scopes.get(fid)
+        if scope is None:
+            scope = self._scopes[fid] = _Scope(fid)
+        return scope
+
+    def _visible_from(self, fid: FunctionId) -> dict[str, _Scope]:
+        """The scopes of the names that the function and those around it bind; every other name is the module's."""
+        visible = self._visible.get(fid)
+        if visible is None:
+            file, function = fid
+            visible = self._visible[fid] = {}
+            if function:
+                scope = self._scope(fid)
+                visible.update(self._visible_from((file, self.index.function(fid).parent)))
+                visible.update(dict.fromkeys(self.bindings(file, function), scope))
+                visible.update(dict.fromkeys(self.index.defined_in(file, function), scope))
+                visible[_PARENTS_CALL] = scope
+        return visible
 
     def bindings(self, file: int, function: int) -> dict[str, list[str]]:
         """What the local names of a function (its parameters included) are bound to, as chains; an annotation has a colon before it."""
@@ -116,25 +141,7 @@ class Typing:
     def is_self(self, outline: FunctionOutline, name: str) -> bool:
         return outline.owner >= 0 and not outline.flags & FunctionFlag.STATIC and bool(outline.params) and outline.params[0].name == name
 
-    def _scope(self, file: int, function: int, name: str) -> int:
-        """The function whose scope gives the name its meaning; 0 is the module."""
-        key = (file, function, name)
-        scope = self._scopes.get(key)
-        if scope is None:
-            scope = self._scopes[key] = self._find_scope(file, function, name)
-        return scope
-
-    def _find_scope(self, file: int, function: int, name: str) -> int:
-        if name == _PARENTS_CALL:
-            return function
-        functions = self.index.files[file].functions
-        while function:
-            if name in self.bindings(file, function) or self.index.binds(file, function, name):
-                return function
-            function = functions[function].parent
-        return 0
-
-    def _walk(self, file: int, function: int, types: Types, rest: str) -> Types:
+    def _walk(self, types: Types, rest: str) -> Types:
         """Follow the attributes, calls and subscripts behind a name."""
         parts = _PART.findall(rest)
         position = 0
