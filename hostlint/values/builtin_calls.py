@@ -97,6 +97,22 @@ def _python(arguments: Sequence[Argument], keywords: Keywords) -> Value:
     return PYTHON
 
 
+def _str(arguments: Sequence[Argument], keywords: Keywords) -> Value:
+    """The text of a device still names it."""
+    value = arguments[0].value if arguments else PYTHON
+    named = isinstance(value.detail, d.Device) or (isinstance(value.detail, d.Literal) and isinstance(value.detail.value, str))
+    return value if named else PYTHON
+
+
+def _loaded(arguments: Sequence[Argument], keywords: Keywords) -> Value:
+    """A file of weights: host tensors by name, unless it is loaded onto a device."""
+    place = keywords.get("device") or (arguments[1] if len(arguments) > 1 else None)
+    if place is not None:
+        return UNKNOWN
+    why = "it is loaded from a file into host memory"
+    return Value(Place.PYTHON, why, Confidence.LIKELY, detail=d.ListOf(Value(Place.HOST, why, Confidence.LIKELY)))
+
+
 def _dict(arguments: Sequence[Argument], keywords: Keywords) -> Value:
     if arguments:
         return replace(arguments[0].value, fresh=False) if isinstance(arguments[0].value.detail, (d.Mapping, d.ListOf)) else UNKNOWN
@@ -119,7 +135,7 @@ BUILTINS: dict[str, Special] = {
     **dict.fromkeys(("torch.cuda.current_device", "torch.cuda.device", "torch.accelerator.current_accelerator"), _accelerator),
     "builtins.zip": _zip, "builtins.enumerate": _enumerate, "builtins.sum": _sum, "builtins.map": _map, "builtins.filter": _filter,
     "builtins.next": _next, "builtins.dict": _dict, "torch.device": _device, "functools.partial": _partial,
-    "torch.nn.Sequential": _sequential, "builtins.str": _python, "builtins.range": lambda a, k: list_of(INTEGER), "itertools.product": _product,
+    "torch.nn.Sequential": _sequential, "builtins.str": _str, "safetensors.torch.load_file": _loaded, "builtins.range": lambda a, k: list_of(INTEGER), "itertools.product": _product,
     "torch.no_grad": _python, "torch.Size": _python, "builtins.getattr": lambda a, k: UNKNOWN,
 }  # fmt: skip
 

@@ -31,7 +31,7 @@ from hostlint.values.detail import (
     Partial,
     Super,
 )  # fmt: skip
-from hostlint.values.lattice import NUMPY, PYTHON, TENSOR, UNKNOWN, combine, element
+from hostlint.values.lattice import NEVER, NUMPY, PYTHON, TENSOR, UNKNOWN, combine, element
 from hostlint.values.results import has_large_shape, result
 from hostlint.values.value import Place, Value
 
@@ -58,6 +58,8 @@ def apply(
     frame: Frame, callee: Value, name: str, arguments: Sequence[Argument], keywords: Sequence[tuple[str, Argument]], starred: bool, line: int
 ) -> Value:
     last = name.rpartition(".")[2]
+    if any(argument.value is NEVER for argument in arguments):
+        return NEVER
     conventions = frame.evaluator.conventions
     if last in conventions.device_returns or last in conventions.upload_helpers:
         return conventional(f"`{last}` is named in the configuration")

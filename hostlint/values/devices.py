@@ -27,7 +27,7 @@ def target_of(value: Value, name: str) -> Target:
     detail = value.detail
     on = device_name(detail) if detail is not None else "unknown"
     if on == "host":
-        return Target(Place.HOST, value.confidence, "`cpu`")
+        return Target(Place.HOST, value.confidence, "cpu")
     if on == "device":
         return Target(Place.DEVICE, value.confidence, name)
     if isinstance(detail, Literal) and detail.type_name == "int":

@@ -23,8 +23,12 @@ NUMPY = Value(Place.NUMPY)
 TENSOR = Value(Place.TENSOR)
 
 
+NEVER = Value(Place.PYTHON, detail=Literal("never"))  # on a path that these values rule out
+
+
 def is_none(value: Value) -> bool:
-    return isinstance(value.detail, Literal) and value.detail.type_name == "NoneType"
+    """Whether the value says nothing of what else a name may be: None, or a path that is never taken."""
+    return isinstance(value.detail, Literal) and value.detail.type_name in {"NoneType", "never"}
 
 
 def is_constant(value: Value) -> bool:

@@ -13,7 +13,7 @@ from hostlint.values.containers import one_of, subscript
 from hostlint.values.conventions import conventional
 from hostlint.values.detail import Class, Detail, External, Function, Instance, Items, ListOf, Literal, Mapping, Module, Super
 from hostlint.values.evaluator import Frame
-from hostlint.values.lattice import NUMPY, PYTHON, TRUTH, UNKNOWN, combine, element, is_none, join_all, list_of
+from hostlint.values.lattice import NEVER, NUMPY, PYTHON, TRUTH, UNKNOWN, combine, element, is_none, join_all, list_of
 from hostlint.values.members import attribute
 from hostlint.values.parameters import parameter
 from hostlint.values.value import Place, Value
@@ -253,6 +253,8 @@ def _refined(value: Value, what: Refinement, why: str) -> Value:
         return PYTHON if value.is_tensor else UNKNOWN
     if what is Refinement.PYTHON:
         return value if value.place is Place.PYTHON else PYTHON
+    if what is Refinement.NOT_NONE and is_none(value):
+        return NEVER
     if what is Refinement.EMPTY:
         return replace(value, detail=Items("list", ())) if isinstance(value.detail, (Items, ListOf)) else value
     if what is Refinement.NUMPY:
