@@ -3,11 +3,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from hostlint.facts.builder import Environment, FunctionBuilder, Loop
 from hostlint.facts.chains import bound_chains, chain
 from hostlint.facts.dispatch import lower
 from hostlint.facts.graph import Node, Op, SiteKind
+
+if TYPE_CHECKING:
+    from hostlint.facts.builder import Environment, FunctionBuilder, Loop
 
 
 def read_name(b: FunctionBuilder, name: str, line: int) -> int:

@@ -4,10 +4,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from hostlint.facts.graph import Node, Op, Site, SiteKind
-from hostlint.facts.positions import Positions
 from hostlint.facts.schema import Call, Param, Region, RegionKind
+
+if TYPE_CHECKING:
+    from hostlint.facts.positions import Positions
 
 Environment = dict[str, int]
 

@@ -2,12 +2,15 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
-from hostlint.facts.builder import FunctionBuilder
 from hostlint.facts.chains import chain
 from hostlint.facts.dispatch import lower, lowers
 from hostlint.facts.graph import Op, Refinement, SiteKind
 from hostlint.facts.schema import Call
+
+if TYPE_CHECKING:
+    from hostlint.facts.builder import FunctionBuilder
 
 FACTORIES = frozenset({
     "zeros", "ones", "empty", "full", "arange", "linspace", "logspace", "eye", "rand", "randn", "randint", "randperm", "tensor",

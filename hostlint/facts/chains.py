@@ -4,7 +4,9 @@ from __future__ import annotations
 import ast
 
 OPAQUE = "?"
-LIST_MAKERS = frozenset({"ModuleList", "Sequential", "list", "tuple", "nn.ModuleList", "nn.Sequential", "torch.nn.ModuleList", "torch.nn.Sequential"})
+LIST_MAKERS = frozenset({
+    "ModuleList", "Sequential", "list", "tuple", "nn.ModuleList", "nn.Sequential", "torch.nn.ModuleList", "torch.nn.Sequential",
+})
 ELEMENT_WRAPPERS = frozenset({"enumerate", "zip", "tqdm", "reversed", "sorted", "iter", "list", "tuple", "trange", "progress_bar", "track"})
 
 # Calls whose result stands for their first argument when it is called: the wrapped module, the function of a partial.

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from hostlint.facts.lower import FileFacts
 
 # marshal only knows plain tuples; it is four times as fast as pickle, and the cache's keys hold the interpreter's version.
+_RECORDS = {"params": Param._make, "regions": Region._make, "calls": Call._make}
+_POSITIONS = {name: FunctionOutline._fields.index(name) for name in _RECORDS}
 
 
 def encode(facts: FileFacts) -> tuple[bytes, bytes]:
@@ -25,13 +27,9 @@ def encode(facts: FileFacts) -> tuple[bytes, bytes]:
 
 def _plain_function(function: FunctionOutline) -> tuple[object, ...]:
     plain = list(function)
-    for position, name in enumerate(FunctionOutline._fields):
-        if name in {"params", "regions", "calls"}:
-            plain[position] = [tuple(record) for record in getattr(function, name)]
+    for name, position in _POSITIONS.items():
+        plain[position] = [tuple(record) for record in getattr(function, name)]
     return tuple(plain)
-
-
-_POSITIONS = [(FunctionOutline._fields.index(name), make) for name, make in (("params", Param._make), ("regions", Region._make), ("calls", Call._make))]
 
 
 def decode_outline(blob: bytes, path: str) -> FileOutline:
@@ -42,8 +40,8 @@ def decode_outline(blob: bytes, path: str) -> FileOutline:
 
 def _function(plain: Any) -> FunctionOutline:
     fields = list(plain)
-    for position, make in _POSITIONS:
-        fields[position] = tuple(map(make, fields[position]))
+    for name, make in _RECORDS.items():
+        fields[_POSITIONS[name]] = tuple(map(make, fields[_POSITIONS[name]]))
     return FunctionOutline._make(fields)
 
 

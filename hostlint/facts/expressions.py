@@ -2,15 +2,18 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from hostlint.facts.bindings import assign_target, names_of, read_name
-from hostlint.facts.builder import FunctionBuilder
 from hostlint.facts.chains import chain, element_chains, iterated_chain
 from hostlint.facts.dispatch import lower, lowers
 from hostlint.facts.graph import Op, SiteKind
 from hostlint.facts.guards import guard_of
 from hostlint.facts.refinements import refine
 from hostlint.facts.schema import RegionKind
+
+if TYPE_CHECKING:
+    from hostlint.facts.builder import FunctionBuilder
 
 OPERATORS: dict[type[ast.AST], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**", ast.MatMult: "@",
@@ -151,7 +154,9 @@ def _tested(b: FunctionBuilder, node: ast.expr, result: int, word: str) -> None:
         b.site(SiteKind.TRUTH, result, node, word)
 
 
-HOST_TESTS = frozenset({"isinstance", "issubclass", "hasattr", "callable", "len", "is_tensor", "startswith", "endswith", "is_available", "get"})
+HOST_TESTS = frozenset({
+    "isinstance", "issubclass", "hasattr", "callable", "len", "is_tensor", "startswith", "endswith", "is_available", "get",
+})
 
 
 def settled(node: ast.expr) -> bool:
@@ -209,7 +214,8 @@ def _comprehension(b: FunctionBuilder, node: ast.ListComp | ast.SetComp | ast.Ge
     for generator in node.generators:
         iterated = lower(b, generator.iter)
         pairs = element_chains(generator.target, generator.iter)
-        b.open_region(RegionKind.LOOP, node.lineno, iterated_chain(generator.iter), [name for name, _ in pairs] or names_of(generator.target))
+        targets = [name for name, _ in pairs] or names_of(generator.target)
+        b.open_region(RegionKind.LOOP, node.lineno, iterated_chain(generator.iter), targets)
         b.assigns.update(dict.fromkeys(pairs))
         assign_target(b, generator.target, b.add(Op.ITER, node.lineno, iterated))
         for test in generator.ifs:

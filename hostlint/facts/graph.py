@@ -1,4 +1,4 @@
-"""The value graph of a function: one tuple a node, `(op, line, operands…)`, operands being indices of earlier nodes (of any node in a PHI)."""
+"""The value graph of a function: a tuple a node, `(op, line, operands…)`; operands are indices of earlier nodes, in a PHI of any."""
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -7,25 +7,37 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from hostlint.facts.chains import chain
+from hostlint.facts.memos import memo, none_test, unwrap
 from hostlint.facts.schema import RegionKind
 
 DEBUG_WORDS = re.compile(
-    r"debug|verbose|diagnos|isenabledfor|profil|log_?level|dump|trace_|benchmark|wall_clock|sanity|print_(stats|timing)|detect_anomaly|enable_timing|"
-    r"return_trajector|save_(intermediate|trajectory)|record_metrics|env.*check|check_numerics|collect_stats|nan_check|check_nan",
+    r"debug|verbose|diagnos|isenabledfor|profil|log_?level|dump|trace_|benchmark|wall_clock|sanity|print_(stats|timing)|"
+    r"detect_anomaly|enable_timing|return_trajector|save_(intermediate|trajectory)|record_metrics|env.*check|check_numerics|"
+    r"collect_stats|nan_check|check_nan",
     re.IGNORECASE,
 )
-ONCE_WORDS = re.compile(r"warm(ing)?_?up|first_(step|iter|batch|call|run|time|forward|pass)|is_first|initiali[sz]ed|is_init$|is_last|last_(step|iter)|_built$|_ready$|needs_init", re.IGNORECASE)
+ONCE_WORDS = re.compile(
+    r"warm(ing)?_?up|first_(step|iter|batch|call|run|time|forward|pass)|is_first|initiali[sz]ed|is_init$|is_last|last_(step|iter)|"
+    r"_built$|_ready$|needs_init",
+    re.IGNORECASE,
+)
 OBSERVERS = re.compile(r"prof|timer|timing|trac(e|ing)|debug|log|monitor|stat|meter|watch|clock|probe|inspect|record", re.IGNORECASE)
 ENABLED = re.compile(r"^_?(is_)?(enabled?|active|on)$", re.IGNORECASE)
-CHECKS = re.compile(r"debug|check|assert|verif|valid|log|trac(e|ing)|dump|prof|stat|nan|verbose|diagnos|probe|inspect|monitor", re.IGNORECASE)
-OFF = frozenset({"0", "", "false", "False", "off", "no", None, False, 0})
-EVERY_WORDS = re.compile(r"should_(log|save|eval|print|record|sync_log)|log_(interval|every|steps|freq)|logging_steps|is_log|report_every|time_to_log|do_log", re.IGNORECASE)
-EVALUATION_WORDS = re.compile(r"^(is_|do_|in_|run_)?(eval|evaluate|evaluation|validation|validate|val|is_val|testing)(_mode|_only|_step)?$", re.IGNORECASE)
+CHECKS = re.compile(
+    r"debug|check|assert|verif|valid|log|trac(e|ing)|dump|prof|stat|nan|verbose|diagnos|probe|inspect|monitor", re.IGNORECASE
+)
+OFF = frozenset({"0", "", "false", "False", "off", "no", None, False})  # 0 is equal to False
+EVERY_WORDS = re.compile(
+    r"should_(log|save|eval|print|record|sync_log)|log_(interval|every|steps|freq)|logging_steps|is_log|report_every|time_to_log|do_log",
+    re.IGNORECASE,
+)
+EVALUATION_WORDS = re.compile(
+    r"^(is_|do_|in_|run_)?(eval|evaluate|evaluation|validation|validate|val|is_val|testing)(_mode|_only|_step)?$", re.IGNORECASE
+)
 EXPORT_WORDS = frozenset({
     "is_in_onnx_export", "is_tracing", "is_scripting", "is_exporting", "is_torchdynamo_exporting", "is_dynamo_exporting", "is_compiling",
     "is_dynamo_compiling", "is_torchdynamo_compiling", "is_current_stream_capturing",
 })
-CACHE_WORDS = re.compile(r"cache|memo(?!ry)|_cached|already|seen_|registry|buffers?_by", re.IGNORECASE)
 COUNTER_WORDS = re.compile(r"step|iter|idx|index|epoch|batch|count|^i$|^j$|^k$|^n$", re.IGNORECASE)
 SMALL_MODULUS = 8
 
@@ -42,8 +54,8 @@ NOTHING = Guard(None, None, "")
 
 def classify(node: ast.If, rest: Sequence[ast.stmt], parameters: frozenset[str], switches: Collection[str], where: str) -> Guard:
     """The guard that the test is; `rest` follows the `if` in its block, `where` is the function's qualified name."""
-    test, negated = _unwrap(node.test)
-    sense = _memo(test, negated, node, rest)
+    test, negated = unwrap(node.test)
+    sense = memo(test, negated, node, rest)
     if sense:
         return _guard(RegionKind.MEMO, sense, "only while the cache is empty", test)
     if node.body and isinstance(node.body[-1], ast.Raise):
@@ -51,14 +63,14 @@ def classify(node: ast.If, rest: Sequence[ast.stmt], parameters: frozenset[str],
     if OBSERVERS.search(where) and isinstance(test, (ast.Name, ast.Attribute)) and ENABLED.match(chain(test).rsplit(".", 1)[-1]):
         return _guard(RegionKind.DEBUG, -1 if negated else 1, "behind a switch", test)
     for kind, sense, text in _kinds(test, parameters, switches):
-        if sense and (kind is not RegionKind.FALLBACK or _fills_in(node, _none_test(test) or "")):
+        if sense and (kind is not RegionKind.FALLBACK or _fills_in(node, none_test(test) or "")):
             return _guard(kind, -sense if negated else sense, text, test)
     return NOTHING
 
 
 def guard_of(test: ast.expr, switches: Collection[str] = (), parameters: frozenset[str] = frozenset()) -> Guard:
     """The guard that an operand of `and` or `or` is for the operands after it, or the test of a conditional expression for its arms."""
-    test, negated = _unwrap(test)
+    test, negated = unwrap(test)
     for kind, sense, text in _kinds(test, parameters, switches):
         if sense:
             return _guard(kind, -sense if negated else sense, text, test)
@@ -72,15 +84,8 @@ def _fills_in(node: ast.If, name: str) -> bool:
 
 
 def _guard(kind: RegionKind, sense: int, text: str, test: ast.expr) -> Guard:
-    names = ((_none_test(test) or ""),) if kind is RegionKind.FALLBACK else ()
+    names = ((none_test(test) or ""),) if kind is RegionKind.FALLBACK else ()
     return Guard(kind, None, text, names) if sense > 0 else Guard(None, kind, text, names)
-
-
-def _unwrap(test: ast.expr) -> tuple[ast.expr, bool]:
-    negated = False
-    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        test, negated = test.operand, not negated
-    return test, negated
 
 
 def _kinds(test: ast.expr, parameters: frozenset[str], switches: Collection[str]) -> Iterator[tuple[RegionKind, int, str]]:
@@ -90,7 +95,7 @@ def _kinds(test: ast.expr, parameters: frozenset[str], switches: Collection[str]
     yield RegionKind.EVERY_N, _periodic(test), "every n-th step"
     yield RegionKind.ONCE, _sense(test, _once), "in one iteration only"
     yield RegionKind.EVALUATION, _sense(test, _evaluates), "while evaluating"
-    name = _none_test(test)
+    name = none_test(test)
     left_out = (1 if _is_none(test) else -1) if name is not None and name in parameters else 0
     yield RegionKind.FALLBACK, left_out, f"only where {name} is left out"
 
@@ -205,106 +210,5 @@ def _is_edge(node: ast.expr) -> bool:
     return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and isinstance(node.right, ast.Constant) and node.right.value == 1
 
 
-def _none_test(test: ast.expr) -> str | None:
-    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.Is, ast.IsNot)):
-        right = test.comparators[0]
-        if isinstance(right, ast.Constant) and right.value is None:
-            return chain(test.left)
-    return None
-
-
 def _is_none(test: ast.expr) -> bool:
     return isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is)
-
-
-def _memo(test: ast.expr, negated: bool, node: ast.If, rest: Sequence[ast.stmt]) -> int:
-    """1 where the true branch fills a kept value that the test did not find, -1 where the false branch (or the rest) does, else 0."""
-    if isinstance(test, ast.BoolOp):
-        flipped = ((part, negated is not inner) for part, inner in map(_unwrap, test.values))
-        return next((sense for part, minus in flipped if (sense := _memo(part, minus, node, rest))), 0)
-    kept, present = _asks_for(test)
-    if kept is None:
-        return 0
-    local = isinstance(test, ast.Name) or ("." not in kept and _none_test(test) == kept)
-    if present is negated:  # the true branch runs where the kept value is missing
-        return int(_keeps(node.body, kept) if local else _stores(node.body, kept))
-    if not _ends(node.body) or isinstance(node.body[-1], ast.Raise):
-        return 0 if local else -int(_stores(node.orelse, kept))
-    asks = not isinstance(test, (ast.Name, ast.Attribute)) and bool(CACHE_WORDS.search(kept))  # `if use_cache:` is a choice
-    if local:
-        return -int((asks and _mentions(node.body[-1], kept)) or (_returns(node.body[-1], kept) and _fills(rest)))
-    return -int(_returns(node.body[-1], kept) or asks or _stores(rest, kept) or _stores(node.orelse, kept))
-
-
-def _asks_for(test: ast.expr) -> tuple[str | None, bool]:
-    """The kept thing that a test asks about, and whether the test holds when it is there."""
-    if isinstance(test, ast.Compare) and len(test.ops) == 1:
-        op, left, right = test.ops[0], test.left, test.comparators[0]
-        if isinstance(op, (ast.Is, ast.IsNot)) and isinstance(right, ast.Constant) and right.value is None:
-            return chain(left).removesuffix("[]").removesuffix(".get()"), isinstance(op, ast.IsNot)
-        if isinstance(op, (ast.In, ast.NotIn)):
-            return chain(right).removesuffix(".keys()"), isinstance(op, ast.In)
-        kept = next((text for part in ast.walk(test) if isinstance(part, ast.Attribute) and (text := chain(part)).startswith("self.")), None)
-        return (_first_attribute(kept), isinstance(op, (ast.Eq, ast.GtE, ast.LtE))) if kept else (None, False)
-    if isinstance(test, ast.Call) and chain(test.func) == "hasattr" and len(test.args) == 2 and isinstance(test.args[1], ast.Constant):
-        return f"{chain(test.args[0])}.{test.args[1].value!s}", True
-    if isinstance(test, (ast.Name, ast.Attribute)):
-        return chain(test), True
-    return None, False
-
-
-def _first_attribute(text: str) -> str:
-    return ".".join(text.split(".")[:2])
-
-
-def _stores(statements: Sequence[ast.stmt], kept: str) -> bool:
-    return any(_is_stored(part, kept) for statement in statements for part in ast.walk(statement))
-
-
-def _is_stored(part: ast.AST, kept: str) -> bool:
-    if isinstance(part, (ast.Attribute, ast.Subscript)) and isinstance(part.ctx, ast.Store):
-        return chain(part).removesuffix("[]") == kept
-    if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
-        if part.func.attr in {"setdefault", "register_buffer"}:
-            return chain(part.func.value) == kept or any(
-                isinstance(a, ast.Constant) and isinstance(a.value, str) and kept == f"self.{a.value}" for a in part.args
-            )
-        attribute = kept.rsplit(".", 1)[-1].strip("_")
-        fills = bool(attribute) and attribute in part.func.attr and attribute != part.func.attr.strip("_")  # _build_table() for self.table
-        return kept.startswith("self.") and chain(part.func).startswith("self.") and fills
-    return False
-
-
-def _mentions(statement: ast.stmt, kept: str) -> bool:
-    return any(isinstance(part, ast.expr) and chain(part) == kept for part in ast.walk(statement))
-
-
-def _keeps(body: Sequence[ast.stmt], name: str) -> bool:
-    """A local is put into a container or an attribute, or a module's own name is bound."""
-    assignments = (part for statement in body for part in ast.walk(statement) if isinstance(part, ast.Assign))
-    return any(_puts_away(assignment, name) for assignment in assignments)
-
-
-def _puts_away(assignment: ast.Assign, name: str) -> bool:
-    if name.startswith("_") and any(isinstance(to, ast.Name) and to.id == name for to in assignment.targets):
-        return True
-    value = assignment.value
-    return isinstance(value, ast.Name) and value.id == name and any(isinstance(to, (ast.Attribute, ast.Subscript)) for to in assignment.targets)
-
-
-def _fills(statements: Sequence[ast.stmt]) -> bool:
-    """Something is put into a container or an attribute."""
-    parts = (part for statement in statements for part in ast.walk(statement))
-    return any(isinstance(part, (ast.Attribute, ast.Subscript)) and isinstance(part.ctx, ast.Store) for part in parts)
-
-
-def _returns(statement: ast.stmt, kept: str) -> bool:
-    """The kept value itself, or an element of it, is returned."""
-    if not isinstance(statement, ast.Return) or statement.value is None:
-        return False
-    values = statement.value.elts if isinstance(statement.value, ast.Tuple) else [statement.value]
-    return any(chain(value).removesuffix("[]") == kept for value in values)
-
-
-def _ends(body: Sequence[ast.stmt]) -> bool:
-    return bool(body) and isinstance(body[-1], (ast.Return, ast.Continue, ast.Raise, ast.Break))

@@ -2,17 +2,18 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
-from hostlint.facts.builder import FileBuilder
+if TYPE_CHECKING:
+    from hostlint.facts.builder import FileBuilder
 
 
 def import_names(file: FileBuilder, node: ast.Import | ast.ImportFrom) -> list[tuple[str, str]]:
     """(local name, absolute dotted target) pairs; star imports are noted on the file."""
-    pairs = []
     if isinstance(node, ast.Import):
-        for alias in node.names:
-            pairs.append((alias.asname, alias.name) if alias.asname else (alias.name.partition(".")[0],) * 2)
+        pairs = [(alias.asname, alias.name) if alias.asname else (alias.name.partition(".")[0],) * 2 for alias in node.names]
     else:
+        pairs = []
         source = absolute(file, node.level, node.module)
         for alias in node.names:
             if alias.name == "*":

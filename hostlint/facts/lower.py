@@ -18,7 +18,6 @@ from hostlint.facts.positions import Positions
 from hostlint.facts.schema import ClassOutline, FileOutline, FunctionFlag, FunctionOutline
 from hostlint.facts.statements import lower_block
 
-
 DEPTH = 12_000
 
 

@@ -2,13 +2,18 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from hostlint.facts.bindings import read_name
-from hostlint.facts.builder import FunctionBuilder
 from hostlint.facts.chains import chain
 from hostlint.facts.graph import Op, Refinement
 
-PYTHON_TYPES = frozenset({"int", "float", "bool", "str", "list", "tuple", "dict", "Number", "Integral", "Real", "Sequence", "Mapping", "complex"})
+if TYPE_CHECKING:
+    from hostlint.facts.builder import FunctionBuilder
+
+PYTHON_TYPES = frozenset({
+    "int", "float", "bool", "complex", "str", "list", "tuple", "dict", "Number", "Integral", "Real", "Sequence", "Mapping",
+})
 NUMPY_TYPES = frozenset({"ndarray", "generic", "number", "floating", "integer"})
 
 

@@ -159,10 +159,17 @@ def _facts(source: SourceFile, data: bytes) -> Stored:
 
 
 def _names(outline: FileOutline) -> bytes:
-    """Names, bases, annotations and imports, but no line and no node: they only change where another file's names may mean something else."""
-    functions = [(f.qualname, [(p.name, p.annotation, p.kind) for p in f.params], f.returns, f.flags, f.decorators, f.imports) for f in outline.functions]
-    classes = [(c.qualname, c.bases, [(a[0], a[3]) for a in c.attributes], c.annotations, [m[0] for m in c.methods]) for c in outline.classes]
-    return digest(repr((outline.module, outline.imports, outline.stars, functions, classes, [name for name, _ in outline.globals])).encode())
+    """Names, bases, annotations and imports, but no line and no node: a change here may change what other files' names mean."""
+    functions = [
+        (f.qualname, [(p.name, p.annotation, p.kind) for p in f.params], f.returns, f.flags, f.decorators, f.imports)
+        for f in outline.functions
+    ]
+    classes = [
+        (c.qualname, c.bases, [(attribute[0], attribute[3]) for attribute in c.attributes], c.annotations, [name for name, _ in c.methods])
+        for c in outline.classes
+    ]
+    names = [name for name, _ in outline.globals]
+    return digest(repr((outline.module, outline.imports, outline.stars, functions, classes, names)).encode())
 
 
 def _empty(source: SourceFile, content: bytes, error: FileError) -> Stored:

@@ -1,0 +1,122 @@
+"""Which tests ask for a kept value: the branch that fills a cache runs only while the cache is empty."""
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+
+from hostlint.facts.chains import chain
+
+CACHE_WORDS = re.compile(r"cache|memo(?!ry)|_cached|already|seen_|registry|buffers?_by", re.IGNORECASE)
+
+
+def memo(test: ast.expr, negated: bool, node: ast.If, rest: Sequence[ast.stmt]) -> int:
+    """1 where the true branch fills a kept value that the test did not find, -1 where the false branch (or the rest) does, else 0."""
+    if isinstance(test, ast.BoolOp):
+        flipped = ((part, negated is not inner) for part, inner in map(unwrap, test.values))
+        return next((sense for part, minus in flipped if (sense := memo(part, minus, node, rest))), 0)
+    kept, present = _asks_for(test)
+    if kept is None:
+        return 0
+    local = isinstance(test, ast.Name) or ("." not in kept and none_test(test) == kept)
+    if present is negated:  # the true branch runs where the kept value is missing
+        return int(_keeps(node.body, kept) if local else _stores(node.body, kept))
+    if not _ends(node.body) or isinstance(node.body[-1], ast.Raise):
+        return 0 if local else -int(_stores(node.orelse, kept))
+    asks = not isinstance(test, (ast.Name, ast.Attribute)) and bool(CACHE_WORDS.search(kept))  # `if use_cache:` is a choice
+    if local:
+        return -int((asks and _mentions(node.body[-1], kept)) or (_returns(node.body[-1], kept) and _fills(rest)))
+    return -int(_returns(node.body[-1], kept) or asks or _stores(rest, kept) or _stores(node.orelse, kept))
+
+
+def unwrap(test: ast.expr) -> tuple[ast.expr, bool]:
+    """The test without its `not`s, and whether they negate it."""
+    negated = False
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test, negated = test.operand, not negated
+    return test, negated
+
+
+def none_test(test: ast.expr) -> str | None:
+    """The name that `x is None` or `x is not None` asks about."""
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.Is, ast.IsNot)):
+        right = test.comparators[0]
+        if isinstance(right, ast.Constant) and right.value is None:
+            return chain(test.left)
+    return None
+
+
+def _asks_for(test: ast.expr) -> tuple[str | None, bool]:
+    """The kept thing that a test asks about, and whether the test holds when it is there."""
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        op, left, right = test.ops[0], test.left, test.comparators[0]
+        if isinstance(op, (ast.Is, ast.IsNot)) and isinstance(right, ast.Constant) and right.value is None:
+            return chain(left).removesuffix("[]").removesuffix(".get()"), isinstance(op, ast.IsNot)
+        if isinstance(op, (ast.In, ast.NotIn)):
+            return chain(right).removesuffix(".keys()"), isinstance(op, ast.In)
+        attributes = (chain(part) for part in ast.walk(test) if isinstance(part, ast.Attribute))
+        kept = next((text for text in attributes if text.startswith("self.")), None)
+        return (_first_attribute(kept), isinstance(op, (ast.Eq, ast.GtE, ast.LtE))) if kept else (None, False)
+    if isinstance(test, ast.Call) and chain(test.func) == "hasattr" and len(test.args) == 2 and isinstance(test.args[1], ast.Constant):
+        return f"{chain(test.args[0])}.{test.args[1].value!s}", True
+    if isinstance(test, (ast.Name, ast.Attribute)):
+        return chain(test), True
+    return None, False
+
+
+def _first_attribute(text: str) -> str:
+    return ".".join(text.split(".")[:2])
+
+
+def _stores(statements: Sequence[ast.stmt], kept: str) -> bool:
+    return any(_is_stored(part, kept) for statement in statements for part in ast.walk(statement))
+
+
+def _is_stored(part: ast.AST, kept: str) -> bool:
+    if isinstance(part, (ast.Attribute, ast.Subscript)) and isinstance(part.ctx, ast.Store):
+        return chain(part).removesuffix("[]") == kept
+    if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
+        if part.func.attr in {"setdefault", "register_buffer"}:
+            return chain(part.func.value) == kept or any(
+                isinstance(a, ast.Constant) and isinstance(a.value, str) and kept == f"self.{a.value}" for a in part.args
+            )
+        attribute = kept.rsplit(".", 1)[-1].strip("_")
+        fills = bool(attribute) and attribute in part.func.attr and attribute != part.func.attr.strip("_")  # _build_table() for self.table
+        return kept.startswith("self.") and chain(part.func).startswith("self.") and fills
+    return False
+
+
+def _mentions(statement: ast.stmt, kept: str) -> bool:
+    return any(isinstance(part, ast.expr) and chain(part) == kept for part in ast.walk(statement))
+
+
+def _keeps(body: Sequence[ast.stmt], name: str) -> bool:
+    """A local is put into a container or an attribute, or a module's own name is bound."""
+    assignments = (part for statement in body for part in ast.walk(statement) if isinstance(part, ast.Assign))
+    return any(_puts_away(assignment, name) for assignment in assignments)
+
+
+def _puts_away(assignment: ast.Assign, name: str) -> bool:
+    if name.startswith("_") and any(isinstance(to, ast.Name) and to.id == name for to in assignment.targets):
+        return True
+    value = assignment.value
+    away = any(isinstance(to, (ast.Attribute, ast.Subscript)) for to in assignment.targets)
+    return away and isinstance(value, ast.Name) and value.id == name
+
+
+def _fills(statements: Sequence[ast.stmt]) -> bool:
+    """Something is put into a container or an attribute."""
+    parts = (part for statement in statements for part in ast.walk(statement))
+    return any(isinstance(part, (ast.Attribute, ast.Subscript)) and isinstance(part.ctx, ast.Store) for part in parts)
+
+
+def _returns(statement: ast.stmt, kept: str) -> bool:
+    """The kept value itself, or an element of it, is returned."""
+    if not isinstance(statement, ast.Return) or statement.value is None:
+        return False
+    values = statement.value.elts if isinstance(statement.value, ast.Tuple) else [statement.value]
+    return any(chain(value).removesuffix("[]") == kept for value in values)
+
+
+def _ends(body: Sequence[ast.stmt]) -> bool:
+    return bool(body) and isinstance(body[-1], (ast.Return, ast.Continue, ast.Raise, ast.Break))
