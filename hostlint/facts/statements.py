@@ -1,19 +1,20 @@
-"""Lowering statements: assignments, branches that are joined, loops to a fixed point, `with`, `try` and `match`."""
+"""Lowering statements: branches that are joined, loops to a fixed point, `with`, `try` and `match`."""
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from hostlint.facts.bindings import assign_target, close_loop, names_of, read_name, store_attribute, store_item
+from hostlint.facts.assignments import annotated, assign, augmented, bind, delete
+from hostlint.facts.bindings import assign_target, close_loop, names_of
 from hostlint.facts.builder import Environment, FunctionBuilder, Loop
 from hostlint.facts.calls import MUTATORS
 from hostlint.facts.chains import bound_chains, chain, element_chains, iterated_chain, while_words
 from hostlint.facts.dispatch import lower
-from hostlint.facts.expressions import OPERATORS, lower_test
+from hostlint.facts.expressions import lower_test
 from hostlint.facts.functions import declare_class, declare_function
 from hostlint.facts.graph import Op
-from hostlint.facts.guards import NOTHING, Guard, classify, is_off_switch
+from hostlint.facts.guards import NOTHING, Guard, classify
 from hostlint.facts.imports import import_names
 from hostlint.facts.refinements import refine
 from hostlint.facts.schema import RegionKind
@@ -46,59 +47,6 @@ def _last_line(statement: ast.stmt) -> int:
     return statement.end_lineno or statement.lineno
 
 
-def _assign(b: FunctionBuilder, node: ast.Assign) -> None:
-    value = lower(b, node.value)
-    for target in node.targets:
-        _bind(b, target, value, node.value)
-        if b.index == 0 and isinstance(target, ast.Name) and is_off_switch(target.id, node.value):
-            b.file.switches.add(target.id)
-
-
-def _bind(b: FunctionBuilder, target: ast.expr, value: int, source: ast.expr | None, annotation: str = "") -> None:
-    if isinstance(target, ast.Attribute):
-        store_attribute(b, target, value, source, annotation)
-    elif isinstance(target, ast.Tuple) and isinstance(source, ast.Tuple) and _pairs_up(target, source):
-        elements = b.nodes[value][3]
-        assert isinstance(elements, tuple)
-        for part, piece, text in zip(target.elts, elements, source.elts, strict=True):
-            _bind(b, part, piece, text)
-    else:
-        if isinstance(target, ast.Name) and source is not None:
-            b.assigns.update(dict.fromkeys((target.id, text) for text in bound_chains(source)))
-        assign_target(b, target, value)
-
-
-def _pairs_up(target: ast.Tuple, source: ast.Tuple) -> bool:
-    return len(target.elts) == len(source.elts) and not any(isinstance(part, ast.Starred) for part in (*target.elts, *source.elts))
-
-
-def _annotated(b: FunctionBuilder, node: ast.AnnAssign) -> None:
-    annotation = b.file.positions.source(node.annotation, limit=200)
-    if node.value is not None:
-        _bind(b, node.target, lower(b, node.value), node.value, annotation if isinstance(node.target, ast.Attribute) else "")
-    elif isinstance(node.target, ast.Attribute):
-        store_attribute(b, node.target, b.unknown(node.lineno), None, annotation)
-    if isinstance(node.target, ast.Name):
-        b.assigns[(node.target.id, f":{annotation}")] = None
-
-
-def _augmented(b: FunctionBuilder, node: ast.AugAssign) -> None:
-    operand = lower(b, node.value)
-    operator = OPERATORS[type(node.op)]
-    if isinstance(node.target, ast.Subscript):
-        store_item(b, node.target, operand, augmented=True)
-        return
-    if isinstance(node.target, ast.Name):
-        before = read_name(b, node.target.id, node.lineno)
-        if operator == "+" and isinstance(node.value, (ast.List, ast.Tuple, ast.ListComp)):
-            assign_target(b, node.target, b.add(Op.APPEND, node.lineno, before, b.add(Op.ITER, node.lineno, operand)))
-        else:
-            assign_target(b, node.target, b.add(Op.BINOP, node.lineno, f"{operator}=", before, operand))
-    elif isinstance(node.target, ast.Attribute):
-        before = lower(b, node.target)
-        store_attribute(b, node.target, b.add(Op.BINOP, node.lineno, f"{operator}=", before, operand), None)
-
-
 def _expression(b: FunctionBuilder, node: ast.Expr) -> None:
     if not isinstance(node.value, ast.Constant):
         lower(b, node.value)
@@ -128,15 +76,6 @@ def _assert(b: FunctionBuilder, node: ast.Assert) -> None:
         lower(b, node.msg)
         b.region = before
     refine(b, node.test, True)
-
-
-def _delete(b: FunctionBuilder, node: ast.Delete) -> None:
-    for target in node.targets:
-        if isinstance(target, ast.Name) and b.env is not None:
-            b.env.pop(target.id, None)
-            b.forget_attributes(target.id)
-        elif isinstance(target, ast.Attribute) and b.env is not None:
-            b.env.pop(chain(target), None)
 
 
 def _if(b: FunctionBuilder, node: ast.If, rest: Sequence[ast.stmt]) -> None:
@@ -247,7 +186,7 @@ def _with(b: FunctionBuilder, node: ast.With | ast.AsyncWith) -> None:
             b.default_devices.append(value)
             opened += 1
         if item.optional_vars is not None:
-            _bind(b, item.optional_vars, b.add(Op.ENTER, node.lineno, value), item.context_expr)
+            bind(b, item.optional_vars, b.add(Op.ENTER, node.lineno, value), item.context_expr)
     lower_block(b, node.body)
     del b.default_devices[len(b.default_devices) - opened :]
 
@@ -329,8 +268,8 @@ def _scope(b: FunctionBuilder, node: ast.Global | ast.Nonlocal) -> None:
 
 
 _LOWERINGS: dict[type[ast.stmt], Lowering] = {
-    ast.Assign: _assign, ast.AnnAssign: _annotated, ast.AugAssign: _augmented, ast.Expr: _expression, ast.Return: _return,
-    ast.Raise: _raise, ast.Assert: _assert, ast.Delete: _delete, ast.For: _for, ast.AsyncFor: _for, ast.While: _while,
+    ast.Assign: assign, ast.AnnAssign: annotated, ast.AugAssign: augmented, ast.Expr: _expression, ast.Return: _return,
+    ast.Raise: _raise, ast.Assert: _assert, ast.Delete: delete, ast.For: _for, ast.AsyncFor: _for, ast.While: _while,
     ast.Break: _break, ast.Continue: _continue, ast.With: _with, ast.AsyncWith: _with, ast.Try: _try, ast.Match: _match,
     ast.FunctionDef: _function, ast.AsyncFunctionDef: _function, ast.ClassDef: _class, ast.Import: _import,
     ast.ImportFrom: _import, ast.Global: _scope, ast.Nonlocal: _scope,
