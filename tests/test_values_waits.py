@@ -325,6 +325,69 @@ PROGRAMS = {
 }
 
 
+SILENT = """
+    # what a tensor tells without being read
+    if V.shape[0] == 0 or V.numel() == 0 or len(V) > 3: pass
+    if D.dim() == 2 and D.ndim > 1 and D.size(0) == D.size()[1]: pass
+    if D.shape == H.shape and D.size() == H.size(): pass
+    if V.dtype == torch.float32 or V.dtype in (torch.half, torch.bfloat16): pass
+    if V.device == W.device or V.device.type == "cuda" or V.is_cuda: pass
+    if V.requires_grad and V.is_leaf and V.grad_fn is None: pass
+    if V.is_contiguous() or V.is_floating_point() or V.is_complex() or torch.is_floating_point(V): pass
+    if V.grad is None or V.grad is not None: pass
+    if V is W or id(V) == id(W) or type(V) is int or isinstance(V, torch.Tensor): pass
+    if hasattr(V, "grad") or callable(V) or torch.is_tensor(V): pass
+    if V.stride(0) == 1 or V.element_size() > 2 or V.data_ptr() == 0 or V.get_device() == 0: pass
+    if torch.cuda.is_available() and torch.is_grad_enabled(): pass
+    y = int(D.shape[0]) + math.sqrt(D.shape[-1]) + float(D.numel()) + max(D.shape) + min(D.size(0), 4)
+    y = [D.view(D.shape[0], -1) for _ in range(D.size(0))]
+    y = D[: D.shape[0] // 2, D.size(1) - 1]
+    y = torch.zeros(D.shape[0], device="cuda") + torch.zeros_like(D) + torch.ones(len(V), device="cuda")
+    y = f"{D.shape} {tuple(D.shape)} {V.dtype} {V.device} {len(V)} {D.size(0):>3}"
+    print(D.shape, len(V), V.dtype)
+    # what has been read already
+    loss = S.item()  # item
+    y = float(loss) + int(loss) + math.sqrt(loss)
+    if loss > 3 or not loss: pass
+    print(f"{loss:.3f}", loss)
+    rows = V.tolist()  # tolist
+    y = [float(row) for row in rows if row > 0] + [max(rows), rows[0], rows[int(rows[1])]]
+    table = {key: value.item() for key, value in {"a": S}.items()}  # item
+    y = sum(table.values()) + float(table["a"])
+    host = V.cpu()  # host-copy
+    y = host.tolist() + [host.sum().item(), float(host[0])]
+    if host.any() and (host > 0).all(): pass
+    array = host.numpy()
+    y = float(array[0]) + array.sum().item() + array.tolist()[0]
+    y = loss.item() if isinstance(loss, torch.Tensor) else loss
+    y = float(y)
+    # work that stays on the device
+    V.add_(1).mul_(2).clamp_(min=0.0, max=1.0)
+    y = torch.where(M, V, torch.zeros_like(V)).masked_fill(M, 0.0)
+    y = V.index_select(0, I).gather(0, I).scatter_add(0, I, V)
+    y = torch.cat([V, V]).chunk(2)[0] + torch.stack([S, S]).sum()
+    y = F.cross_entropy(D, I) + F.dropout(V, p=0.1, training=True).mean()
+    y = D @ D.T + torch.einsum("ij,jk->ik", D, D) + D.softmax(-1)
+    y = V.topk(2).values + V.sort()[0] + V.max(dim=0).values + torch.linalg.norm(V)
+    S.backward()
+    # plain Python
+    if unknown and not unknown.ready or unknown in (1, 2): pass
+    y = unknown.count + len(unknown) + unknown[0] + max(unknown, 3)
+    print(unknown, f"{unknown} {unknown.x!r:>{unknown.y}}")
+    for i in range(len(unknown)): print(i, unknown[i])
+    y = str(unknown) + "%s %d" % (unknown, 3) + "{}".format(unknown)
+    y = np.array([1, 2]).tolist() + np.random.rand(3).sum().item()
+    y = math.sqrt(2) + float("3") + int(unknown) + bool(unknown) + complex(1, 2)
+"""
+
+
+def test_what_is_free_stays_silent(meetings_of: MeetingsOf) -> None:
+    lines = dedent(SILENT).strip("\n").splitlines()
+    text = f"{HEAD}def f(unknown):\n" + "".join(f"    {line}\n" for line in lines)
+    wanted = {number: words for number, words in marked(text).items() if words in {kind.value for kind in FactKind}}
+    assert told(meetings_of(text)) == wanted
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_kind(meetings_of: MeetingsOf, name: str) -> None:
     lines = dedent(PROGRAMS[name]).strip("\n").splitlines()
