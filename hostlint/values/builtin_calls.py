@@ -113,6 +113,14 @@ def _loaded(arguments: Sequence[Argument], keywords: Keywords) -> Value:
     return Value(Place.PYTHON, why, Confidence.LIKELY, detail=d.ListOf(Value(Place.HOST, why, Confidence.LIKELY)))
 
 
+def _opened(arguments: Sequence[Argument], keywords: Keywords) -> Value:
+    """An open file of weights, whose tensors come to the host unless it was opened for a device."""
+    onto = keywords.get("device") or (arguments[2] if len(arguments) > 2 else None)
+    found = onto.value.detail if onto is not None else None
+    on_host = onto is None or (found is not None and device_name(found) == "host")
+    return Value(Place.PYTHON, detail=d.ExternalInstance((WEIGHTS_ON_HOST if on_host else "safetensors.safe_open",)))
+
+
 def _dict(arguments: Sequence[Argument], keywords: Keywords) -> Value:
     if arguments:
         return replace(arguments[0].value, fresh=False) if isinstance(arguments[0].value.detail, (d.Mapping, d.ListOf)) else UNKNOWN
@@ -123,6 +131,7 @@ def _product(arguments: Sequence[Argument], keywords: Keywords) -> Value:
     return list_of(Value(Place.PYTHON, detail=d.Items("tuple", tuple(one_of(a.value) for a in arguments))))
 
 
+WEIGHTS_ON_HOST = "safetensors.safe_open on the host"
 Special = Callable[[Sequence[Argument], Keywords], Value]
 BUILTINS: dict[str, Special] = {
     **dict.fromkeys(("builtins.list", "builtins.tuple", "builtins.set", "builtins.reversed", "builtins.sorted", "builtins.iter", "tqdm.tqdm",
@@ -135,7 +144,7 @@ BUILTINS: dict[str, Special] = {
     **dict.fromkeys(("torch.cuda.current_device", "torch.cuda.device", "torch.accelerator.current_accelerator"), _accelerator),
     "builtins.zip": _zip, "builtins.enumerate": _enumerate, "builtins.sum": _sum, "builtins.map": _map, "builtins.filter": _filter,
     "builtins.next": _next, "builtins.dict": _dict, "torch.device": _device, "functools.partial": _partial,
-    "torch.nn.Sequential": _sequential, "builtins.str": _str, "safetensors.torch.load_file": _loaded, "builtins.range": lambda a, k: list_of(INTEGER), "itertools.product": _product,
+    "torch.nn.Sequential": _sequential, "builtins.str": _str, "safetensors.safe_open": _opened, "safetensors.torch.load_file": _loaded, "builtins.range": lambda a, k: list_of(INTEGER), "itertools.product": _product,
     "torch.no_grad": _python, "torch.Size": _python, "builtins.getattr": lambda a, k: UNKNOWN,
 }  # fmt: skip
 

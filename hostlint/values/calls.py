@@ -13,7 +13,7 @@ from hostlint.torch_ops import method as table_method
 from hostlint.torch_ops.spec import Returns
 from hostlint.values import annotated
 from hostlint.values.arguments import Argument, Bound, bind
-from hostlint.values.builtin_calls import BUILTINS, METHODS
+from hostlint.values.builtin_calls import BUILTINS, METHODS, WEIGHTS_ON_HOST
 from hostlint.values.conventions import MODELS, UPLOADERS, conventional
 from hostlint.values.detail import (
     Class,
@@ -172,6 +172,8 @@ def _external_method(
 ) -> Value:
     if name in {"compute", "forward"} and any(klass.endswith("Metric") for klass in detail.classes):
         return conventional("a metric's result lives on the device by convention")
+    if name == "get_tensor" and WEIGHTS_ON_HOST in detail.classes:
+        return Value(Place.HOST, "it is loaded from a file into host memory", Confidence.LIKELY)
     for klass in detail.classes:
         op = table_method(f"{klass.rpartition('.')[2]}.{name}")
         if op is not None:

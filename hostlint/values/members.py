@@ -10,7 +10,7 @@ from hostlint.torch_ops import method as table_method
 from hostlint.values import annotated
 from hostlint.values.conventions import DEVICE_ATTRIBUTES, conventional
 from hostlint.values.detail import Class, Device, Dtype, External, ExternalInstance, Function, Instance, Method, Module, Super
-from hostlint.values.lattice import PYTHON, SHAPE, UNKNOWN, join_all
+from hostlint.values.lattice import PYTHON, SHAPE, UNKNOWN, is_none, join_all
 from hostlint.values.value import Place, Value
 
 if TYPE_CHECKING:
@@ -127,6 +127,8 @@ def _stored(frame: Frame, cid: ClassId, name: str) -> Value:
             value = annotated.value_of(text, index, fid[0], fid[1]) if not text.startswith("[]") else value
         (first if index.function(fid).name == "__init__" else values).append(_kept(value, name))
     result = _of_stores(first, values)
+    if is_none(result):
+        result = UNKNOWN  # a placeholder that others fill
     if (result.place is Place.TENSOR and known.place is Place.UNKNOWN) or result.place is not Place.UNKNOWN:
         return result
     return known if known.place is not Place.UNKNOWN else _by_name(frame, name, result)

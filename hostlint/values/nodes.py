@@ -69,6 +69,8 @@ def _cell(frame: Frame, fid: tuple[int, int], node: int) -> Value:
         frame.evaluator.cut()
         return UNKNOWN
     value = frame.evaluator.frame(fid, frame.fuel - 1).value(node)
+    if is_none(value) and not fid[1]:
+        return UNKNOWN  # a module's placeholder, set by somebody's `global`
     return replace(value, fresh=False) if value.fresh else value
 
 
