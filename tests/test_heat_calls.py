@@ -30,7 +30,7 @@ def differences(**sources: str) -> list[str]:
 LOOP = "def run(model, timesteps):\n    for t in timesteps:\n        model(t)\n"
 
 
-def test_functions_of_other_modules_through_imports_and_re_exports():
+def test_functions_of_other_modules_through_imports_and_re_exports() -> None:
     assert not differences(
         main="""
         from tools import helper
@@ -61,7 +61,7 @@ def test_functions_of_other_modules_through_imports_and_re_exports():
     )
 
 
-def test_methods_inherited_overridden_and_super():
+def test_methods_inherited_overridden_and_super() -> None:
     assert not differences(
         main="""
         class Base:
@@ -100,7 +100,7 @@ def test_methods_inherited_overridden_and_super():
     )
 
 
-def test_attributes_by_constructor_annotation_and_property():
+def test_attributes_by_constructor_annotation_and_property() -> None:
     assert not differences(
         main="""
         from typing import Optional
@@ -138,7 +138,7 @@ def test_attributes_by_constructor_annotation_and_property():
     )
 
 
-def test_locals_parameters_elements_and_returned_objects():
+def test_locals_parameters_elements_and_returned_objects() -> None:
     assert not differences(
         main="""
         class One:
@@ -181,7 +181,7 @@ def test_locals_parameters_elements_and_returned_objects():
     )
 
 
-def test_a_module_that_is_called_runs_forward_and_its_callees():
+def test_a_module_that_is_called_runs_forward_and_its_callees() -> None:
     assert not differences(
         main="""
         from torch import nn
@@ -213,7 +213,7 @@ def test_a_module_that_is_called_runs_forward_and_its_callees():
     )
 
 
-def test_partials_callbacks_lambdas_and_hooks():
+def test_partials_callbacks_lambdas_and_hooks() -> None:
     assert not differences(
         main="""
         import functools
@@ -253,7 +253,7 @@ def test_partials_callbacks_lambdas_and_hooks():
     )
 
 
-def test_decorators_put_their_wrapper_on_the_path():
+def test_decorators_put_their_wrapper_on_the_path() -> None:
     assert not differences(
         main="""
         def traced(function):
@@ -274,7 +274,7 @@ def test_decorators_put_their_wrapper_on_the_path():
     )
 
 
-def test_nested_functions_and_function_level_imports():
+def test_nested_functions_and_function_level_imports() -> None:
     assert not differences(
         main="""
         def run(model, timesteps):
@@ -292,7 +292,7 @@ def test_nested_functions_and_function_level_imports():
     )
 
 
-def test_iterating_an_object_runs_its_iterator():
+def test_iterating_an_object_runs_its_iterator() -> None:
     assert not differences(
         main="""
         class Feed:
@@ -310,7 +310,7 @@ def test_iterating_an_object_runs_its_iterator():
     )
 
 
-def test_unknown_receivers_fall_back_to_a_rare_method_name_only():
+def test_unknown_receivers_fall_back_to_a_rare_method_name_only() -> None:
     assert not differences(
         main="""
         class Engine:
@@ -330,7 +330,7 @@ def test_unknown_receivers_fall_back_to_a_rare_method_name_only():
     )
 
 
-def test_a_method_inherited_from_outside_is_not_taken_for_another_class_s():
+def test_a_method_inherited_from_outside_is_not_taken_for_another_class_s() -> None:
     assert not differences(
         main="""
         from lib import Client
@@ -351,12 +351,12 @@ def test_a_method_inherited_from_outside_is_not_taken_for_another_class_s():
     )
 
 
-def test_many_methods_of_one_name_are_no_evidence():
+def test_many_methods_of_one_name_are_no_evidence() -> None:
     classes = "\n".join(f"class C{i}:\n    def rotate_pages(self):\n        probe()  # request\n" for i in range(9))
     assert not differences(main=classes + LOOP + "        t.rotate_pages()\n")
 
 
-def test_a_callee_named_like_a_callable_class():
+def test_a_callee_named_like_a_callable_class() -> None:
     assert not differences(
         main="""
         class TokenSampler:
@@ -374,7 +374,7 @@ def test_a_callee_named_like_a_callable_class():
     )
 
 
-def test_functions_named_by_a_string():
+def test_functions_named_by_a_string() -> None:
     assert not differences(
         main="""
         def special_path():
@@ -388,6 +388,6 @@ def test_functions_named_by_a_string():
     )
 
 
-def test_long_chains_of_assignments_end():
+def test_long_chains_of_assignments_end() -> None:
     steps = "".join(f"    x{i} = x{i + 1}.next()\n" for i in range(3000))
     assert not differences(main=f"def run(model):\n{steps}    probe()  # request\n")

@@ -27,7 +27,7 @@ def differences(source: str, path: str = "main.py") -> list[str]:
     return wrong
 
 
-def test_guards_cool_places_and_what_is_only_called_behind_them():
+def test_guards_cool_places_and_what_is_only_called_behind_them() -> None:
     assert not differences("""
     def behind():
         probe()  # request
@@ -60,7 +60,7 @@ def test_guards_cool_places_and_what_is_only_called_behind_them():
     """)
 
 
-def test_a_loop_behind_a_guard_is_no_hotter_than_the_guard():
+def test_a_loop_behind_a_guard_is_no_hotter_than_the_guard() -> None:
     assert not differences("""
     def go(self, model, timesteps, valid):
         for step, t in enumerate(timesteps):
@@ -74,7 +74,7 @@ def test_a_loop_behind_a_guard_is_no_hotter_than_the_guard():
     """)
 
 
-def test_a_callee_that_is_also_called_without_a_guard_stays_hot():
+def test_a_callee_that_is_also_called_without_a_guard_stays_hot() -> None:
     assert not differences("""
     def helper():
         probe()  # call
@@ -92,7 +92,7 @@ def test_a_callee_that_is_also_called_without_a_guard_stays_hot():
     "__init__", "__post_init__", "__repr__", "extra_repr", "state_dict", "load_state_dict", "load_weights", "warmup", "from_pretrained",
     "add_cli_args", "process_weights_after_loading", "bench_step", "collect_after_warmup",
 ])  # fmt: skip
-def test_functions_that_are_cold_by_nature_keep_what_only_they_call_cold(name):
+def test_functions_that_are_cold_by_nature_keep_what_only_they_call_cold(name: str) -> None:
     assert not differences(f"""
     class Thing:
         def {name}(self, model, many):
@@ -116,7 +116,7 @@ def test_functions_that_are_cold_by_nature_keep_what_only_they_call_cold(name):
     "evaluate", "evaluate_model", "validation_step", "test_step", "validate", "on_validation_epoch_end", "compute_metrics",
     "log_validation", "run_eval",
 ])  # fmt: skip
-def test_evaluation_runs_at_most_once_a_request(name):
+def test_evaluation_runs_at_most_once_a_request(name: str) -> None:
     assert not differences(f"""
     def measure(model, x):
         probe()  # request
@@ -139,7 +139,7 @@ def test_evaluation_runs_at_most_once_a_request(name):
 @pytest.mark.parametrize(
     "decorator", ["functools.lru_cache", "functools.lru_cache(maxsize=8)", "cache", "cached_property", "lru_cache_unless_export()"]
 )
-def test_kept_results_cool_the_function_and_its_callees(decorator):
+def test_kept_results_cool_the_function_and_its_callees(decorator: str) -> None:
     assert not differences(f"""
     def build(n):
         probe()  # request
@@ -157,7 +157,7 @@ def test_kept_results_cool_the_function_and_its_callees(decorator):
 
 
 @pytest.mark.parametrize("name", ["convert_output", "quantize_input", "load_page", "setup_step_buffers"])
-def test_names_of_rare_work_are_cold_unless_a_step_reaches_them(name):
+def test_names_of_rare_work_are_cold_unless_a_step_reaches_them(name: str) -> None:
     source = f"""
     def {name}(x):
         probe()  # LEVEL
@@ -171,7 +171,7 @@ def test_names_of_rare_work_are_cold_unless_a_step_reaches_them(name):
     assert not differences(source.replace("LEVEL", "cold").replace("CALL", "pass"))
 
 
-def test_recursion_does_not_warm_rare_work():
+def test_recursion_does_not_warm_rare_work() -> None:
     assert not differences("""
     def convert_tree(node):
         probe()  # cold
@@ -182,7 +182,7 @@ def test_recursion_does_not_warm_rare_work():
 @pytest.mark.parametrize(
     "path", ["tests/test_model.py", "pkg/tests/helpers.py", "conftest.py", "benchmarks/run.py", "bench_decode.py", "convert_weights.py"]
 )
-def test_tests_benchmarks_and_converters_are_cold(path):
+def test_tests_benchmarks_and_converters_are_cold(path: str) -> None:
     assert not differences("""
     def go(model, timesteps):
         for t in timesteps:
@@ -191,7 +191,7 @@ def test_tests_benchmarks_and_converters_are_cold(path):
     """, path)
 
 
-def test_the_import_of_a_module_is_cold():
+def test_the_import_of_a_module_is_cold() -> None:
     assert not differences("""
     def build():
         return 3
@@ -201,7 +201,7 @@ def test_the_import_of_a_module_is_cold():
     """)
 
 
-def test_public_helpers_that_nobody_calls_are_requests_and_private_ones_too():
+def test_public_helpers_that_nobody_calls_are_requests_and_private_ones_too() -> None:
     assert not differences("""
     def helper(x):
         probe()  # request
@@ -211,7 +211,7 @@ def test_public_helpers_that_nobody_calls_are_requests_and_private_ones_too():
     """)
 
 
-def test_what_tests_call_is_not_cooled_by_them():
+def test_what_tests_call_is_not_cooled_by_them() -> None:
     source = "def helper(x):\n    probe()\n"
     files = [
         lower_file(source, "lib.py", "lib").outline,
@@ -222,7 +222,7 @@ def test_what_tests_call_is_not_cooled_by_them():
     assert heat.function((1, 1)).level.label == "cold"
 
 
-def test_a_callback_handed_on_while_building_is_not_cooled_by_that():
+def test_a_callback_handed_on_while_building_is_not_cooled_by_that() -> None:
     assert not differences("""
     class Server:
         def __init__(self, bus):

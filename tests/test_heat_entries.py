@@ -42,7 +42,7 @@ def level(index: ProjectIndex, heat: HeatMap, qualname: str) -> str:
     "class A:\n    def compute_loss(self, x):\n        pass",
     "def reduce_hook(grad):\n    pass",
 ])  # fmt: skip
-def test_conventional_entries_are_hot(source):
+def test_conventional_entries_are_hot(source: str) -> None:
     index = project(main="import torch, transformers, torchmetrics\nfrom lightning import LightningModule\n" + source)
     heat = compute_heat(index)
     entry = index.files[0].functions[1]
@@ -62,12 +62,12 @@ def test_conventional_entries_are_hot(source):
     "class Reader:\n    def __iter__(self):\n        pass",
     "def get_loss(name):\n    pass",
 ])  # fmt: skip
-def test_their_look_alikes_are_requests(source):
+def test_their_look_alikes_are_requests(source: str) -> None:
     index = project(main=source)
     assert level(index, compute_heat(index), index.files[0].functions[1].qualname) == "request"
 
 
-def test_the_chain_starts_at_the_loop_and_has_a_link_for_every_call():
+def test_the_chain_starts_at_the_loop_and_has_a_link_for_every_call() -> None:
     index = project(
         main="""\
         from tools import helper
@@ -97,7 +97,7 @@ def test_the_chain_starts_at_the_loop_and_has_a_link_for_every_call():
     assert heat.site((0, 1), 0).chain == ()
 
 
-def test_the_shortest_chain_is_kept():
+def test_the_shortest_chain_is_kept() -> None:
     index = project(main="""\
     def run(model, timesteps):
         for t in timesteps:
@@ -117,7 +117,7 @@ def test_the_shortest_chain_is_kept():
     assert [link.line for link in compute_heat(index).function((0, 4)).chain] == [2, 5]
 
 
-def test_a_loop_that_is_seen_is_better_evidence_than_a_convention():
+def test_a_loop_that_is_seen_is_better_evidence_than_a_convention() -> None:
     index = project(main="""\
     from torch import nn
 
@@ -132,7 +132,7 @@ def test_a_loop_that_is_seen_is_better_evidence_than_a_convention():
     assert [link.line for link in compute_heat(index).function((0, 1)).chain] == [8, 9]
 
 
-def test_step_loops_are_told_from_other_loops():
+def test_step_loops_are_told_from_other_loops() -> None:
     index = project(main="""\
     def run(model, timesteps, names):
         for t in timesteps:
@@ -144,7 +144,7 @@ def test_step_loops_are_told_from_other_loops():
     assert [heat.is_step_loop((0, 1), region) for region in (0, 1, 2)] == [False, True, False]
 
 
-def test_comments_overrule():
+def test_comments_overrule() -> None:
     index = project(main="""\
     class Net(torch.nn.Module):
         def forward(self, x):  # hostlint: cold only in demos
@@ -166,7 +166,7 @@ def test_comments_overrule():
     assert heat.site((0, 1), 1).level is HeatLevel.COLD
 
 
-def test_patterns_overrule():
+def test_patterns_overrule() -> None:
     index = project(pkg__mod="""\
     class Net:
         def go(self):
@@ -184,14 +184,14 @@ def test_patterns_overrule():
     assert level(index, compute_heat(index, hot=["other:Net.go"]), "Net.go") == "request"
 
 
-def test_a_hot_pattern_overrules_a_cold_name():
+def test_a_hot_pattern_overrules_a_cold_name() -> None:
     index = project(main="def load_weights(x):\n    helper()\n\ndef helper():\n    pass\n")
     assert level(index, compute_heat(index), "helper") == "cold"
     heat = compute_heat(index, hot=["main:load_weights"])
     assert [level(index, heat, name) for name in ("load_weights", "helper")] == ["call", "call"]
 
 
-def test_the_same_project_gives_the_same_heat():
+def test_the_same_project_gives_the_same_heat() -> None:
     body = "(model, timesteps):\n    for t in timesteps:\n        model(t)\n        f"
     source = "\n".join(f"def f{i}{body}{(i * 7) % 20}(model, t)\n" for i in range(20))
     heats = [compute_heat(project(main=source)) for _ in range(2)]

@@ -31,7 +31,7 @@ def differences(source: str, path: str = "main.py") -> list[str]:
     "net(x)", "self.unet(x)", "loss.backward()", "opt.step()", "scheduler.step(x)", "graph.replay()", "self.vae.decode(x)", "criterion(x)",
     "engine.forward(x)", "train_step(x)", "fn(x)", "blocks[0](x)",
 ])  # fmt: skip
-def test_a_loop_with_a_step_in_it_is_a_step_loop(work):
+def test_a_loop_with_a_step_in_it_is_a_step_loop(work: str) -> None:
     assert not differences(f"""
     def go(self, fn, blocks, many):
         for x in many:
@@ -44,7 +44,7 @@ def test_a_loop_with_a_step_in_it_is_a_step_loop(work):
 @pytest.mark.parametrize("work", [
     "load_model(x)", "profiler.step()", "progress.step()", "tokenizer.decode(x)", "Model(x)", "print(x)", "on_epoch(x)", "self.modules()",
 ])  # fmt: skip
-def test_a_loop_without_a_step_is_as_hot_as_its_function(work):
+def test_a_loop_without_a_step_is_as_hot_as_its_function(work: str) -> None:
     assert not differences(f"""
     def go(self, on_epoch, many):
         for x in many:
@@ -53,7 +53,7 @@ def test_a_loop_without_a_step_is_as_hot_as_its_function(work):
     """)
 
 
-def test_only_the_innermost_loop_is_the_step_loop():
+def test_only_the_innermost_loop_is_the_step_loop() -> None:
     assert not differences("""
     def train(model, loader, opt, epochs):
         for epoch in range(epochs):
@@ -69,7 +69,7 @@ def test_only_the_innermost_loop_is_the_step_loop():
 @pytest.mark.parametrize(
     "outer", ["for request in inbox", "for prompt in prompts", "for path in paths", "for config in configs", "while True", "for x in many"]
 )
-def test_a_loop_around_a_function_with_its_own_step_loop_is_once_a_request(outer):
+def test_a_loop_around_a_function_with_its_own_step_loop_is_once_a_request(outer: str) -> None:
     assert not differences(f"""
     def denoise(model, timesteps):
         for t in timesteps:
@@ -84,7 +84,7 @@ def test_a_loop_around_a_function_with_its_own_step_loop_is_once_a_request(outer
     """)
 
 
-def test_a_step_that_is_reached_through_helpers_makes_the_loop_hot():
+def test_a_step_that_is_reached_through_helpers_makes_the_loop_hot() -> None:
     assert not differences("""
     def predict(model, x):
         probe()  # call
@@ -100,7 +100,7 @@ def test_a_step_that_is_reached_through_helpers_makes_the_loop_hot():
     """)
 
 
-def test_loops_over_layers_do_not_hide_the_loop_over_steps():
+def test_loops_over_layers_do_not_hide_the_loop_over_steps() -> None:
     assert not differences("""
     def run_blocks(blocks, x):
         for block in blocks:
@@ -115,7 +115,7 @@ def test_loops_over_layers_do_not_hide_the_loop_over_steps():
     """)
 
 
-def test_a_loop_around_a_loop_over_layers_is_a_step_loop():
+def test_a_loop_around_a_loop_over_layers_is_a_step_loop() -> None:
     assert not differences("""
     def go(blocks, x, n):
         for _ in range(n):
@@ -126,7 +126,7 @@ def test_a_loop_around_a_loop_over_layers_is_a_step_loop():
     """)
 
 
-def test_a_loop_over_steps_around_a_loop_over_branches_is_hot():
+def test_a_loop_over_steps_around_a_loop_over_branches_is_hot() -> None:
     assert not differences("""
     def go(model, timesteps, texts):
         for t in timesteps:
@@ -137,7 +137,7 @@ def test_a_loop_over_steps_around_a_loop_over_branches_is_hot():
     """)
 
 
-def test_batches_around_a_token_loop_stay_hot():
+def test_batches_around_a_token_loop_stay_hot() -> None:
     assert not differences("""
     def go(joint, frames, limit):
         for frame in frames:
@@ -148,7 +148,7 @@ def test_batches_around_a_token_loop_stay_hot():
     """)
 
 
-def test_a_serving_loop_that_runs_batches_is_hot_whatever_loops_lie_below():
+def test_a_serving_loop_that_runs_batches_is_hot_whatever_loops_lie_below() -> None:
     assert not differences("""
     class Scheduler:
         def event_loop(self):
@@ -170,7 +170,7 @@ def test_a_serving_loop_that_runs_batches_is_hot_whatever_loops_lie_below():
     """)
 
 
-def test_every_loop_of_a_hot_function_is_hot_and_comprehensions_are_loops():
+def test_every_loop_of_a_hot_function_is_hot_and_comprehensions_are_loops() -> None:
     assert not differences("""
     def norms(params):
         probe()  # call
@@ -186,7 +186,7 @@ def test_every_loop_of_a_hot_function_is_hot_and_comprehensions_are_loops():
     """)
 
 
-def test_data_on_its_way_to_the_device_makes_a_stream_hot():
+def test_data_on_its_way_to_the_device_makes_a_stream_hot() -> None:
     assert not differences("""
     import torch
 
@@ -202,7 +202,7 @@ def test_data_on_its_way_to_the_device_makes_a_stream_hot():
     """)
 
 
-def test_loops_over_steps_without_a_model_only_build_schedules():
+def test_loops_over_steps_without_a_model_only_build_schedules() -> None:
     assert not differences("""
     import torch
 
@@ -215,7 +215,7 @@ def test_loops_over_steps_without_a_model_only_build_schedules():
     """)
 
 
-def test_a_training_loop_at_module_level_is_real():
+def test_a_training_loop_at_module_level_is_real() -> None:
     assert not differences("""
     def helper():
         probe()  # call
@@ -232,7 +232,7 @@ def test_a_training_loop_at_module_level_is_real():
     """)
 
 
-def test_generate_is_a_request_with_a_hot_loop_even_where_a_hot_loop_calls_it():
+def test_generate_is_a_request_with_a_hot_loop_even_where_a_hot_loop_calls_it() -> None:
     assert not differences("""
     class Policy:
         def generate(self, ids, max_new_tokens):
@@ -250,7 +250,7 @@ def test_generate_is_a_request_with_a_hot_loop_even_where_a_hot_loop_calls_it():
     """)
 
 
-def test_a_stage_is_a_request_whoever_calls_it():
+def test_a_stage_is_a_request_whoever_calls_it() -> None:
     assert not differences("""
     class DecodingStage:
         def forward(self, x):
@@ -263,7 +263,7 @@ def test_a_stage_is_a_request_whoever_calls_it():
     """)
 
 
-def test_a_pipeline_is_a_request_and_its_denoise_loop_is_hot():
+def test_a_pipeline_is_a_request_and_its_denoise_loop_is_hot() -> None:
     assert not differences("""
     class Pipeline:
         def __init__(self, unet):
