@@ -1,7 +1,4 @@
-"""From which size does a pageable non_blocking upload make the host wait? Needs a CUDA GPU and torch; prints one JSON object.
-
-A spin kernel keeps the stream busy while the copy is issued: where the call returns only after the kernel, the host has waited.
-"""
+"""From which size does a pageable non_blocking upload make the host wait? Needs a CUDA GPU and torch; prints one JSON object."""
 from __future__ import annotations
 
 import json
@@ -29,6 +26,7 @@ def spin_cycles() -> int:
 
 
 def waits(size: int, cycles: int, pinned: bool) -> bool:
+    """Whether the copy, issued while a spin kernel keeps the stream busy, returns only after the kernel."""
     source = torch.zeros(size, dtype=torch.uint8, pin_memory=pinned)
     source.to("cuda", non_blocking=True)
     torch.cuda.synchronize()

@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from hostlint.project import SourceFile
-
-if TYPE_CHECKING:
     from hostlint.index import ProjectIndex
     from hostlint.judge import Judged
+    from hostlint.project import SourceFile
 
 JUDGE_CHUNK = 60_000  # bytes of value graphs
 
 
 @dataclass(frozen=True, slots=True)
 class ScanRequest:
+    """What to scan, with the settings that findings depend on."""
+
     root: Path
     files: tuple[SourceFile, ...]
     hot: tuple[str, ...] = ()
@@ -55,6 +55,7 @@ class RawScan:
 
 
 def raw_scan(request: ScanRequest) -> RawScan:
+    """The scan: from the cache as a whole where no file has changed, else file by file."""
     known = request.cache.unchanged(str(one.file) for one in request.files if one.text is None) if request.cache is not None else {}
     if request.cache is not None and all(str(one.file) in known for one in request.files):
         kept = _recall(request.cache, _key(request, [known[str(one.file)] for one in request.files]))
@@ -135,9 +136,8 @@ def _judge_files(request: ScanRequest, store: FactStore, index: ProjectIndex, wa
     from hostlint.values.evaluator import Evaluator
 
     heat = compute_heat(index, request.hot, request.cold)
-    conventions = Conventions(
-        frozenset(request.device_names), frozenset(request.host_names), frozenset(request.device_returns), frozenset(request.upload_helpers)
-    )
+    names = (request.device_names, request.host_names, request.device_returns, request.upload_helpers)
+    conventions = Conventions(*map(frozenset, names))
     evaluator = Evaluator(index, store.graph, Project(heat.graph, heat), conventions)
     judge = Judge(index, evaluator, heat, lambda file: text_of(store.stored[file].source))
 
@@ -163,6 +163,7 @@ def _wanted(request: ScanRequest, store: FactStore) -> list[int]:
 
 
 def text_of(source: SourceFile) -> str:
+    """The text of a file, "" where it cannot be read any more."""
     from hostlint.sources import decode
 
     if source.text is not None:

@@ -9,6 +9,7 @@ from hostlint.facts.schema import RegionKind
 from hostlint.model import FileError, Finding, Heat, HeatLevel, Span
 from hostlint.registry import all_for_kind
 from hostlint.severity import severity_of
+from hostlint.values.parameters import left_out
 from hostlint.values.waits import meetings
 
 if TYPE_CHECKING:
@@ -20,16 +21,25 @@ if TYPE_CHECKING:
     from hostlint.rule import Rule
     from hostlint.values.evaluator import Caller, Evaluator
     from hostlint.values.judging import Meeting
-from hostlint.values.parameters import left_out
 
 
 class HeatSource(Protocol):
+    """How hot a function, or a region of it, is."""
+
     def function(self, fid: FunctionId) -> Heat: ...
     def site(self, fid: FunctionId, region: int) -> Heat: ...
 
 
 class CallSource(Protocol):
+    """The calls of a function."""
+
     def edges_in(self, fid: FunctionId) -> Sequence[Caller]: ...
+
+
+class TextSource(Protocol):
+    """The text of a file."""
+
+    def __call__(self, file: int) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +59,16 @@ class Project:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
+    """What was found in one file."""
+
     findings: tuple[Finding, ...]
     errors: tuple[FileError, ...]
     rests_on: int = 0  # the files whose graphs were looked into, a bit each
 
 
 class Judge:
+    """Judges files one by one; what it worked out of a function serves all files that ask."""
+
     def __init__(self, index: ProjectIndex, evaluator: Evaluator, heat: HeatSource, text_of: TextSource) -> None:
         self._index = index
         self._evaluator = evaluator
@@ -133,10 +147,6 @@ def _fact(path: str, function: str, meeting: Meeting, heat: Heat) -> Fact:
     )
 
 
-class TextSource(Protocol):
-    def __call__(self, file: int) -> str: ...
-
-
 class Words:
     """Has the rules word the facts of one file, each with the concrete syntax of its expression."""
 
@@ -165,6 +175,7 @@ class Words:
         )
 
     def expression(self, span: Span) -> cst.BaseExpression:
+        """The concrete syntax of the expression at that place."""
         import libcst as cst
 
         # in parentheses, so that an expression may go on over lines as it does in its file
@@ -177,5 +188,3 @@ class Words:
         lines[-1] = lines[-1][: span.end_column - 1]
         lines[0] = lines[0][span.column - 1 :]
         return "\n".join(lines)
-
-

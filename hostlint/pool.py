@@ -24,7 +24,7 @@ def spread(work: Callable[[T], R], items: Sequence[T], jobs: int, tick: Callable
     if jobs < 2 or len(items) < 2 or "fork" not in multiprocessing.get_all_start_methods():
         yield from _counted(map(work, items), tick)
         return
-    _work = work  # type: ignore[assignment]
+    _work = work  # type: ignore[assignment]  # items reach it as objects, and are what `work` takes
     try:
         with multiprocessing.get_context("fork").Pool(min(jobs, len(items))) as pool:
             yield from _counted(pool.imap(_run, items), tick)  # type: ignore[misc]  # _run hands on what `work` returns

@@ -11,13 +11,12 @@ if TYPE_CHECKING:
     from hostlint.facts.schema import FileOutline
     from hostlint.index import ProjectIndex
 
-ROOTS = frozenset(
-    (
-        "torch", "torchvision", "torchaudio", "torchmetrics", "torchtext", "torchtune", "torchtitan", "torchrl", "tensordict", "torch_geometric",
-        "torch_npu", "lightning", "pytorch_lightning", "transformers", "diffusers", "accelerate", "deepspeed", "einops", "peft", "trl", "timm",
-        "vllm", "sglang", "megatron", "flash_attn", "xformers", "kornia", "monai", "botorch", "gpytorch", "pyro", "sentence_transformers",
-    )
-)  # fmt: skip
+ROOTS = frozenset({
+    "torch", "torchvision", "torchaudio", "torchmetrics", "torchtext", "torchtune", "torchtitan", "torchrl", "tensordict",
+    "torch_geometric", "torch_npu", "lightning", "pytorch_lightning", "transformers", "diffusers", "accelerate", "deepspeed", "einops",
+    "peft", "trl", "timm", "vllm", "sglang", "megatron", "flash_attn", "xformers", "kornia", "monai", "botorch", "gpytorch", "pyro",
+    "sentence_transformers",
+})
 
 
 def relevant_files(index: ProjectIndex) -> list[bool]:

@@ -1,8 +1,4 @@
-"""Findings kept file by file: after a change, only files that the change can reach are judged again.
-
-A file's findings hold as long as its own text, every graph that they were worked out from, who calls the functions of those files and how
-hot they are, and the meaning of names in the whole project stay as they were.
-"""
+"""Findings kept file by file: after a change, only files that the change can reach are judged again."""
 from __future__ import annotations
 
 import pickle
@@ -16,11 +12,14 @@ if TYPE_CHECKING:
 
     from hostlint.facts.store import FactStore
     from hostlint.heat import HeatMap
-    from hostlint.index import ProjectIndex
+    from hostlint.index import FunctionId, ProjectIndex
     from hostlint.judge import Judged
 
 
 class Reuse:
+    """A file's findings hold as long as its own text, every graph that they were worked out from, who calls the functions of those files
+    and how hot they are, and the meaning of names in the whole project stay as they were."""
+
     def __init__(self, cache: Cache | None, settings: bytes, store: FactStore, index: ProjectIndex, heat: HeatMap) -> None:
         self._cache = cache
         self._settings = settings
@@ -44,6 +43,7 @@ class Reuse:
         return known
 
     def keep(self, judged: Mapping[int, Judged]) -> None:
+        """Remember what was found in these files, and what that rests on."""
         if self._cache is None or not judged:
             return
         blobs = {}
@@ -75,10 +75,15 @@ class Reuse:
         """The file's text, who calls its functions, and how hot they are."""
         if file not in self._contexts:
             functions = [(file, function.index) for function in self._index.files[file].functions]
-            callers = [[(self._path(edge.caller[0]), edge.caller[1], edge.call_index, edge.certain) for edge in self._heat.graph.edges_in(fid)] for fid in functions]
+            callers = [self._callers(fid) for fid in functions]
             levels = [int(self._heat.function(fid).level) for fid in functions]
             self._contexts[file] = digest(self._store.stored[file].digest + repr((callers, levels)).encode())
         return self._contexts[file]
+
+    def _callers(self, fid: FunctionId) -> list[tuple[str, int, int, bool]]:
+        """Who calls a function, by paths: numbers of files change with every file that is added."""
+        edges = self._heat.graph.edges_in(fid)
+        return [(self._index.files[edge.caller[0]].path, edge.caller[1], edge.call_index, edge.certain) for edge in edges]
 
     def _sites(self, file: int) -> bytes:
         """How hot each region of the file is, and why."""
@@ -89,10 +94,6 @@ class Reuse:
             for region in range(len(function.regions))
         ]
         return digest(repr(heats).encode())
-
-    def _path(self, file: int) -> str:
-        return self._index.files[file].path
-
 
 def _bits(number: int) -> list[int]:
     return [position for position in range(number.bit_length()) if number >> position & 1]
