@@ -293,7 +293,7 @@ FLOWS = [
             x = x.to("cuda")
         return x
     """),
-    ("a device value or None", "device", """
+    ("a device value or None", "device certain", """
         x = None
         if a:
             x = V
@@ -358,7 +358,7 @@ FLOWS = [
     """),
     ("conditional expression", "device certain", "return V if a else V + 1"),
     ("conditional expression, both sides", "-device", "return V if a else H"),
-    ("conditional expression with None", "device", "return V if a else None"),
+    ("conditional expression with None", "device certain", "return V if a else None"),
     ("or with a default", "device", "return a or V"),
     ("and of two", "device", "return V and V"),
     # loops
@@ -634,6 +634,22 @@ FLOWS = [
                 x = V + 2
         return x
     """),
+    ("match, every case decides", "device certain", """
+        x = H
+        match a:
+            case 1:
+                x = V
+            case other:
+                x = V + 1
+        return x
+    """),
+    ("match, a guarded last case decides nothing", "-device", """
+        x = H
+        match a:
+            case other if other:
+                x = V
+        return x
+    """),
     ("match, cases on both sides", "-device -host", """
         match a:
             case 1:
@@ -771,7 +787,7 @@ REFINEMENTS = [
     ("attribute", "device", "if a.x.is_cuda:\n    return a.x"),
     ("attribute after both paths", "-device -host", "if a.x.is_cuda:\n    pass\nreturn a.x"),
     ("attribute after an operand of or", "unknown", "ok = a.x is not None or a.y\nreturn a.x"),
-    ("walrus", "device", "if (x := a).is_cuda:\n    return 1.0\nif isinstance(y := a, torch.Tensor) and y.is_cuda:\n    return y"),
+    ("walrus", "device", "if (x := a).is_cuda:\n    return x"),
     ("none", "python", "if a is None:\n    return a"),
     ("assert", "device", "assert a.is_cuda\nreturn a"),
     ("while", "device", "while a.is_cuda:\n    return a"),
