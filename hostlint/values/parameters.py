@@ -16,14 +16,15 @@ from hostlint.values.value import Place, Value
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from hostlint.facts.graph import Node
     from hostlint.index import FunctionId
     from hostlint.values.evaluator import Caller, Evaluator, Frame
 
 MANY_CALLERS = 24
-DEVICE_CALLABLES = frozenset({"forward", "__call__", "training_step", "validation_step", "compute_loss"})
 
 
 def parameter(frame: Frame, position: int) -> Value:
+    """What a parameter holds: in one call where the frame stands for one, else in any."""
     outline = frame.outline
     param = outline.params[position]
     if position == 0 and outline.owner >= 0 and not outline.flags & FunctionFlag.STATIC:
@@ -77,22 +78,24 @@ def _by_convention(frame: Frame, param: Param, declared: Value) -> Value | None:
     if default is not None and default.place is Place.PYTHON and not is_none(default):
         return None
     module_call = is_module_call(frame, outline)
+    named = evaluator.conventions.is_device_name(param.name)
     if declared.is_tensor:
         if module_call:
             return conventional(f"`{param.name}` is an input of {outline.qualname}, which lives on the device by convention")
         if evaluator.surroundings.is_hot(frame.fid):
             return conventional(f"`{param.name}` is a tensor that is handed down a step's path")
-        return conventional(f"`{param.name}` is a device tensor by convention") if evaluator.conventions.is_device_name(param.name) else None
+        return conventional(f"`{param.name}` is a device tensor by convention") if named else None
     if param.annotation:
         return None
     if module_call and not evaluator.conventions.is_setting(param.name) and not (outline.flags & FunctionFlag.STATIC):
         return conventional(f"`{param.name}` is an input of {outline.qualname}, which lives on the device by convention")
-    if evaluator.conventions.is_device_name(param.name) and evaluator.surroundings.is_hot(frame.fid):
+    if named and evaluator.surroundings.is_hot(frame.fid):
         return conventional(f"`{param.name}` is a device tensor by convention")
     return None
 
 
 def is_module_call(frame: Frame, outline: FunctionOutline) -> bool:
+    """Whether the function is the forward of a torch module."""
     return outline.name == "forward" and outline.owner >= 0 and frame.evaluator.index.is_nn_module((frame.fid[0], outline.owner))
 
 
@@ -101,9 +104,14 @@ def _default(frame: Frame, param: Param) -> Value | None:
         return None
     node = frame.evaluator.graph_of((frame.fid[0], frame.outline.parent)).nodes[param.default]
     if node[0] == Op.CONST:
-        type_name, literal = node[2], node[3]
-        return Value(Place.PYTHON, detail=Literal(str(type_name), literal))  # type: ignore[arg-type]
+        return constant(node)
     return PYTHON if node[0] in (Op.SEQUENCE, Op.DICT) else None
+
+
+def constant(node: Node) -> Value:
+    """A default that is a constant, without more than the constant itself."""
+    literal = node[3] if isinstance(node[3], (int, float, str)) else None
+    return Value(Place.PYTHON, detail=Literal(str(node[2]), literal))
 
 
 def _from_callers(frame: Frame, position: int) -> Value:
