@@ -6,16 +6,15 @@ from dataclasses import replace
 from typing import Any
 
 from hostlint.facts.graph import Node, Op, Refinement
-from hostlint.model import Confidence
 from hostlint.scopes import Symbol, SymbolKind
 from hostlint.values.calls import call
 from hostlint.values.containers import one_of, subscript
-from hostlint.values.conventions import conventional
 from hostlint.values.detail import Class, Detail, External, Function, Instance, Items, ListOf, Literal, Mapping, Module, Super
 from hostlint.values.evaluator import Frame
-from hostlint.values.lattice import NEVER, NUMPY, PYTHON, TRUTH, UNKNOWN, combine, element, is_none, join_all, list_of
+from hostlint.values.lattice import PYTHON, TRUTH, UNKNOWN, combine, element, is_none, join_all, list_of
 from hostlint.values.members import attribute
 from hostlint.values.parameters import parameter
+from hostlint.values.refined import refined
 from hostlint.values.value import Place, Value
 
 # The operands of a node are ints, strings and tuples by the layout in hostlint.facts.graph, which the type of a tuple cannot say.
@@ -25,14 +24,12 @@ BITWISE = frozenset({"&", "|", "^"})
 
 
 def evaluate(frame: Frame, node: Node, position: int) -> Value:
-    value: Value = _TABLE[node[0]](frame, node)  # type: ignore[call-overload]
+    """The value of a node whose operands have been evaluated; `position` is its own."""
+    value: Value = _TABLE[node[0]](frame, node)  # type: ignore[call-overload]  # a node's first item is its Op
     for marked, what in frame.graph.marks:
         if marked == position:
-            value = _refined(value, Refinement(what), "backward() is called on it")
+            value = refined(value, Refinement(what), "backward() is called on it")
     return value
-
-
-_LITERALS = {None: Value(Place.PYTHON, detail=Literal("NoneType"))}
 
 
 def _const(frame: Frame, node: Any) -> Value:
@@ -49,6 +46,7 @@ def _global(frame: Frame, node: Any) -> Value:
 
 
 def of_symbol(frame: Frame, symbol: Symbol | None) -> Value:
+    """What a name that was resolved in the project stands for."""
     if symbol is None:
         return UNKNOWN
     if symbol.kind is SymbolKind.EXTERNAL:
@@ -174,8 +172,9 @@ def _phi(frame: Frame, node: Any) -> Value:
 
 def _sequence(frame: Frame, node: Any) -> Value:
     items = [frame.values[part] for part in node[3]]
-    if any(frame.graph.nodes[part][0] == Op.STAR for part in node[3]):
-        return list_of(join_all(element(v.detail) if frame.graph.nodes[p][0] == Op.STAR else v for p, v in zip(node[3], items, strict=True)))
+    starred = [frame.graph.nodes[part][0] == Op.STAR for part in node[3]]
+    if any(starred):
+        return list_of(join_all(element(item.detail) if star else item for item, star in zip(items, starred, strict=True)))
     return Value(Place.PYTHON, detail=Items(node[2], tuple(items)))
 
 
@@ -239,31 +238,7 @@ def _append(frame: Frame, node: Any) -> Value:
 
 def _refine(frame: Frame, node: Any) -> Value:
     what = Refinement(node[3])
-    return _refined(frame.values[node[2]], what, "a `# hostlint:` comment says so" if what is Refinement.DEVICE else "")
-
-
-def _refined(value: Value, what: Refinement, why: str) -> Value:
-    if what is Refinement.DEVICE:
-        return replace(value, place=Place.DEVICE, why=why or "it was tested to be", confidence=Confidence.CERTAIN, detail=None)
-    if what is Refinement.HOST:
-        return replace(value, place=Place.HOST, why=why or "it was tested to be", detail=None)
-    if what is Refinement.TENSOR:
-        return value if value.is_tensor else Value(Place.TENSOR, value.why, rank0=value.rank0 if value.place is Place.UNKNOWN else None)
-    if what is Refinement.GRADIENT and value.place in (Place.UNKNOWN, Place.TENSOR):
-        return conventional(why)
-    if what is Refinement.NOT_TENSOR and (value.is_tensor or value.place is Place.UNKNOWN):
-        return PYTHON if value.is_tensor else UNKNOWN
-    if what is Refinement.PYTHON:
-        return value if value.place is Place.PYTHON else PYTHON
-    if what is Refinement.NOT_NONE and is_none(value):
-        return NEVER
-    if what is Refinement.EMPTY:
-        return replace(value, detail=Items("list", ())) if isinstance(value.detail, (Items, ListOf)) else value
-    if what is Refinement.NUMPY:
-        return NUMPY
-    if what is Refinement.NONE:
-        return _LITERALS[None]
-    return value
+    return refined(frame.values[node[2]], what, "a `# hostlint:` comment says so" if what is Refinement.DEVICE else "")
 
 
 def _store(frame: Frame, node: Any) -> Value:
