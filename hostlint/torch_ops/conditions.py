@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from hostlint.values.value import Place
 
@@ -32,6 +32,7 @@ class ArgumentFacts:
     evaluating: bool = False  # a module known to be in evaluation mode
 
 
+Given = TypeVar("Given")  # what a caller knows of one argument
 Arguments = Mapping[str, Sequence[ArgumentFacts]]  # a name to what was given for it: one value, or all that `*name` took
 
 _TESTS: dict[str, Callable[[ArgumentFacts], bool]] = {
@@ -84,15 +85,16 @@ def waits_of(op: Op, arguments: Arguments) -> Iterator[Wait]:
     return (wait for wait in op.waits if all(holds(atom, arguments) for atom in wait.when))
 
 
-def bind(op: Op, positional: Sequence[ArgumentFacts], keywords: Mapping[str, ArgumentFacts]) -> dict[str, Sequence[ArgumentFacts]]:
+def bind(op: Op, positional: Sequence[Given], keywords: Mapping[str, Given]) -> dict[str, Sequence[Given]]:
     """Names the arguments as `op.params` does; `*name` takes the positional ones that are left, `**name` the keywords without a name."""
-    bound: dict[str, Sequence[ArgumentFacts]] = {name: (facts,) for name, facts in keywords.items()}
+    bound: dict[str, Sequence[Given]] = {}
     for index, param in enumerate(op.params):
         if param.startswith("**"):
-            bound[param[2:]] = tuple(facts for name, facts in keywords.items() if name not in op.params)
+            bound[param[2:]] = tuple(given for name, given in keywords.items() if name not in op.params)
         elif param.startswith("*"):
-            bound.setdefault(param[1:], tuple(positional[index:]))
+            bound[param[1:]] = tuple(positional[index:])
             positional = ()
         elif index < len(positional):
             bound[param] = (positional[index],)
+    bound.update((name, (given,)) for name, given in keywords.items())
     return bound

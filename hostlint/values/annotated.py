@@ -13,7 +13,10 @@ from hostlint.values.value import Place, Value
 if TYPE_CHECKING:
     from hostlint.scopes import Symbol
 
-TENSORS = frozenset({"Tensor", "FloatTensor", "LongTensor", "IntTensor", "BoolTensor", "ByteTensor", "HalfTensor", "DoubleTensor", "Parameter", "BFloat16Tensor", "Float", "Int", "Bool", "Shaped"})
+TENSORS = frozenset({
+    "Tensor", "FloatTensor", "LongTensor", "IntTensor", "BoolTensor", "ByteTensor", "HalfTensor", "DoubleTensor", "BFloat16Tensor",
+    "Parameter", "Float", "Int", "Bool", "Shaped",
+})
 PYTHON_NAMES = frozenset({"str", "bytes", "Path", "dict", "Dict", "Mapping", "set", "Set", "Number", "object", "type"})
 CONTAINERS = frozenset({"list", "List", "Sequence", "Iterable", "Iterator", "Collection", "set", "Set", "Generator", "deque"})
 WRAPPERS = frozenset({"Optional", "Annotated", "Final", "ClassVar", "Required", "NotRequired", "Union"})
@@ -21,6 +24,7 @@ WRAPPERS = frozenset({"Optional", "Annotated", "Final", "ClassVar", "Required", 
 
 @functools.lru_cache(maxsize=4096)
 def parse(text: str) -> ast.expr | None:
+    """An annotation's syntax; None where it is none."""
     try:
         return ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError):
@@ -71,6 +75,7 @@ def _external(symbol: Symbol) -> Value:
 
 
 def instance(cid: ClassId) -> Value:
+    """An object of a class of the project."""
     return Value(Place.PYTHON, detail=Instance(cid))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hostlint.torch_ops import conditions
 from hostlint.values.lattice import is_none
 
 if TYPE_CHECKING:
@@ -41,12 +42,5 @@ class Bound:
 
 
 def bind(op: Op, positional: Sequence[Argument], keywords: Sequence[tuple[str, Argument]], starred: bool) -> Bound:
-    by_name: dict[str, Sequence[Argument]] = {}
-    for position, param in enumerate(op.params):
-        if param.startswith("*"):
-            by_name[param[1:]] = tuple(positional[position:])
-            break
-        if position < len(positional):
-            by_name[param] = (positional[position],)
-    by_name.update((name, (argument,)) for name, argument in keywords)
-    return Bound(by_name, starred)
+    """The arguments by the names of the table's entry; `starred` where the call has more of them than the source shows."""
+    return Bound(conditions.bind(op, positional, dict(keywords)), starred)

@@ -17,13 +17,16 @@ DEVICE_NAMES = re.compile(
     r".*norm|query|key_states|value_states|query_states|input_ids|attention_mask|encoder_hidden_states|grad_norm|log_probs?|logprobs?|"
     r"advantages?|rewards|embeds|embeddings?|activations?|probs|hidden|scores|preds|predictions|log_?softmax|timestep|sigma)$"
 )
-DEVICE_ATTRIBUTES = frozenset({"loss", "logits", "grad", "last_hidden_state", "hidden_states", "latents", "noise_pred", "prompt_embeds", "pooler_output", "prev_sample", "pred_original_sample"})
+DEVICE_ATTRIBUTES = frozenset({
+    "loss", "logits", "grad", "last_hidden_state", "hidden_states", "latents", "noise_pred", "prompt_embeds", "pooler_output",
+    "prev_sample", "pred_original_sample",
+})
 # Parameters of a forward that are settings, not tensors.
 SETTINGS = re.compile(
     r"^(return_|use_|output_|is_|do_|has_|with_|num_|n_|max_|min_|enable|disable|skip_|apply_|save_|no_|only_|should_|need_)|"
     r"(_kwargs|_config|_cfg|_name|_names|_size|_sizes|_len|_lens|_length|_lengths|_type|_mode|_fn|_func|_idx|_index|_id|_dim|_dims|_scale|_ratio|"
-    r"_rate|_prob|_eps|_shape|_shapes|_list|_dict|_cache|_state|_states_list|_device|_dtype|_group|_dropout|_metadata|_params|_args|_info|_flag|_factor|_num|_height|_width|"
-    r"_frames|_processor|_callback|_stream|_offset|_start|_end|_layers|_heads|_plan)$|"
+    r"_rate|_prob|_eps|_shape|_shapes|_list|_dict|_cache|_state|_states_list|_device|_dtype|_group|_dropout|_metadata|_params|_args|"
+    r"_info|_flag|_factor|_num|_height|_width|_frames|_processor|_callback|_stream|_offset|_start|_end|_layers|_heads|_plan)$|"
     r"^(training|train|mode|name|config|cfg|args|kwargs|device|dtype|scale|eps|dim|layer|layers|layer_id|layer_idx|block|index|idx|i|step|"
     r"height|width|frames|shape|size|length|batch_size|seqlen|seq_len|past_key_values|past_key_value|cache|cache_params|generator|callback|ctx|"
     r"forward_batch|metadata|batch|data|inputs|state|context|info|meta|params|options|req|reqs|request|forward_context|output|outputs|group|causal|"
@@ -31,7 +34,9 @@ SETTINGS = re.compile(
     r"server_args|lora_scale|label|kv_caches|memory_saver|stream|event|op|kernel|position_offset|reduction|training_args)$"
 )
 HOST_NAMES = re.compile(r"(^|_)(cpu|host|np|numpy|python|py|list|pinned)(_|$)|_lst$", re.IGNORECASE)
-UPLOADERS = re.compile(r"^_?(move|send|put|copy|batch|recursive|tensors?|data|dict|map|transfer)?_?to_(device|cuda|gpu)$|^_prepare_inputs?$", re.IGNORECASE)
+UPLOADERS = re.compile(
+    r"^_?(move|send|put|copy|batch|recursive|tensors?|data|dict|map|transfer)?_?to_(device|cuda|gpu)$|^_prepare_inputs?$", re.IGNORECASE
+)
 MASK_NAMES = re.compile(r"(^|_)(mask|masks|drop|dropped|is_\w+|has_\w+|flags?|invalid)$|(^|_)mask(_|$)", re.IGNORECASE)
 MODELS = re.compile(
     r"^(?!(get|build|load|create|make|init|from|prepare|set|register|find|resolve|import|wrap|unwrap|new|setup|save|export|compile|is|has)_)[a-z_]*"
@@ -61,4 +66,5 @@ class Conventions:
 
 
 def conventional(why: str) -> Value:
+    """A device tensor by a convention only."""
     return Value(Place.DEVICE, why, Confidence.LIKELY)

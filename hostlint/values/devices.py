@@ -44,10 +44,12 @@ def target_of(value: Value, name: str) -> Target:
 
 
 def is_dtype(value: Value, name: str) -> bool:
+    """Whether an argument is a dtype, by its value or by the name it was read through."""
     return isinstance(value.detail, Dtype) or bool(DTYPE_NAME.search(name.rpartition(".")[2]))
 
 
 def is_device(value: Value, name: str) -> bool:
+    """Whether an argument names a device, or is a tensor whose device is meant."""
     if isinstance(value.detail, Device):
         return True
     if isinstance(value.detail, Literal) and isinstance(value.detail.value, str):

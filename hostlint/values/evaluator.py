@@ -1,8 +1,4 @@
-"""The evaluator: runs value graphs on the lattice, on demand, across functions and files, with bounded depth.
-
-Every question that leaves a function (what a caller passes, what a callee returns, what an attribute holds) spends one unit of fuel, so
-that answers do not depend on the order in which they are asked for. An answer that no lack of fuel has cut serves every later question.
-"""
+"""The evaluator: runs value graphs on the lattice, on demand, across functions and files, with bounded depth."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -111,6 +107,10 @@ def _index(operand: object) -> int:
 
 
 class Evaluator:
+    """Every question that leaves a function (what a caller passes, what a callee returns, what an attribute holds) spends one unit of fuel,
+    so that answers do not depend on the order in which they are asked for. An answer that no lack of fuel has cut serves every later one.
+    """
+
     def __init__(
         self, index: ProjectIndex, graph_of: Callable[[FunctionId], FunctionGraph], surroundings: Surroundings, conventions: Conventions
     ) -> None:
@@ -174,7 +174,7 @@ class Evaluator:
 
 
 def work_out(frame: Frame, wanted: int) -> None:
-    """Evaluate a node and all that it needs, in the graph's order; loops make PHI nodes that look ahead, so go round until nothing changes."""
+    """Evaluate a node and all that it needs, in the graph's order; PHI nodes of loops look ahead, so go round until nothing changes."""
     needed = _needed(frame, wanted)
     nodes = frame.graph.nodes
     ahead = [node for node in needed if nodes[node][0] == Op.PHI and any(part >= node for part in operands(nodes[node]))]

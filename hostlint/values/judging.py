@@ -59,6 +59,7 @@ def facts_of(value: Value, *, element: bool = False) -> ArgumentFacts:
 
 
 def held(value: Value) -> Sequence[Value]:
+    """What lies in a container, at any depth, or was given to an object's constructor."""
     if isinstance(value.detail, Items):
         return [inner for item in value.detail.items for inner in (held(item) or [item])]
     if isinstance(value.detail, ListOf):
@@ -69,7 +70,11 @@ def held(value: Value) -> Sequence[Value]:
 
 
 def judge(op: TableOp, bound: Bound, site: Site, call: str, target: Target | None = None, *, element: bool = False) -> Meeting | None:
-    arguments = {name: tuple(facts_of(a.value, element=element and name == "index") for a in given) for name, given in bound.by_name.items()}
+    """The wait that an entry of the table has for these arguments; `element`: the index is known to select one element."""
+    arguments = {
+        name: tuple(facts_of(argument.value, element=element and name == "index") for argument in given)
+        for name, given in bound.by_name.items()
+    }
     if target is not None:
         arguments[TARGET] = (ArgumentFacts(place=target.place),)
     wait = next(iter(conditions.waits_of(op, arguments)), None)

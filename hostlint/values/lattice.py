@@ -31,10 +31,6 @@ def is_none(value: Value) -> bool:
     return isinstance(value.detail, Literal) and value.detail.type_name in {"NoneType", "never"}
 
 
-def is_constant(value: Value) -> bool:
-    return isinstance(value.detail, Literal)
-
-
 def join_all(values: Iterable[Value]) -> Value:
     """What holds of a value that is one of these; None among them says nothing of a tensor."""
     result: Value | None = None
@@ -44,6 +40,7 @@ def join_all(values: Iterable[Value]) -> Value:
 
 
 def join(a: Value, b: Value) -> Value:
+    """What holds of a value that is one of two."""
     if a is b or a == b:
         return a
     if is_none(a) or is_none(b):
@@ -84,10 +81,10 @@ def _same_place(a: Value, b: Value) -> Value:
 
 def _with_device(device: Value, other: Value) -> Value:
     """A device value on one path: likely where the other is unknown or a constant to start from, else only possible."""
-    flags = {"rank0": _agree(device.rank0, other.rank0) if other.is_tensor else device.rank0, "detail": None}
-    if other.place is Place.UNKNOWN or other.place is Place.TENSOR or is_constant(other):
-        return replace(device, confidence=min(device.confidence, Confidence.LIKELY), **flags)  # type: ignore[arg-type]
-    return replace(device, place=Place.TENSOR if other.place is Place.HOST else Place.UNKNOWN, confidence=Confidence.POSSIBLE, **flags)  # type: ignore[arg-type]
+    either = replace(device, rank0=_agree(device.rank0, other.rank0) if other.is_tensor else device.rank0, detail=None)
+    if other.place in (Place.UNKNOWN, Place.TENSOR) or isinstance(other.detail, Literal):
+        return replace(either, confidence=min(device.confidence, Confidence.LIKELY))
+    return replace(either, place=Place.TENSOR if other.place is Place.HOST else Place.UNKNOWN, confidence=Confidence.POSSIBLE)
 
 
 def _agree(a: bool | None, b: bool | None) -> bool | None:
@@ -130,13 +127,15 @@ def element(detail: Detail | None) -> Value:
 
 
 def list_of(value: Value) -> Value:
+    """A list of such values."""
     return Value(Place.PYTHON, value.why, value.confidence, detail=ListOf(replace(value, fresh=False) if value.fresh else value))
 
 
 def combine(values: Sequence[Value]) -> Value:
     """The result of tensor arithmetic on these values: on the device where one of them is, by the best evidence."""
     tensors = [value for value in values if value.is_tensor]
-    best = next((v for v in tensors if v.is_device and v.confidence is Confidence.CERTAIN), None) or next((v for v in tensors if v.is_device), None)
+    on_device = [value for value in tensors if value.is_device]
+    best = next((value for value in on_device if value.confidence is Confidence.CERTAIN), on_device[0] if on_device else None)
     if best is not None:
         return _combined(best, Place.DEVICE, tensors, values)
     unknown = any(value.place is Place.UNKNOWN for value in values)
