@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from hostlint.facts.chains import chain
-from hostlint.facts.memos import memo, none_test, unwrap
+from hostlint.facts.fallbacks import fallback
+from hostlint.facts.memos import memo, unwrap
 from hostlint.facts.schema import RegionKind
 
 DEBUG_WORDS = re.compile(
@@ -38,6 +39,11 @@ EXPORT_WORDS = frozenset({
     "is_in_onnx_export", "is_tracing", "is_scripting", "is_exporting", "is_torchdynamo_exporting", "is_dynamo_exporting", "is_compiling",
     "is_dynamo_compiling", "is_torchdynamo_compiling", "is_current_stream_capturing",
 })
+TRAINING_NAME = re.compile(r"^(is_|in_)?training(_mode)?$", re.IGNORECASE)
+MODE_NAME = re.compile(r"(^|_)(mode|phase|split|stage)$", re.IGNORECASE)
+TRAINING_MODES = frozenset({"train", "training"})
+EVALUATION_MODES = frozenset({"eval", "evaluate", "evaluation", "val", "valid", "validate", "validation", "test", "testing"})
+STEP_NAME = re.compile(r"step|iter", re.IGNORECASE)
 COUNTER_WORDS = re.compile(r"step|iter|idx|index|epoch|batch|count|^i$|^j$|^k$|^n$", re.IGNORECASE)
 SMALL_MODULUS = 8
 
@@ -52,8 +58,13 @@ class Guard(NamedTuple):
 NOTHING = Guard(None, None, "")
 
 
-def classify(node: ast.If, rest: Sequence[ast.stmt], parameters: frozenset[str], switches: Collection[str], where: str) -> Guard:
-    """The guard that the test is; `rest` follows the `if` in its block, `where` is the function's qualified name."""
+def classify(
+    node: ast.If, rest: Sequence[ast.stmt], parameters: frozenset[str], switches: Collection[str], where: str, bound: Collection[str] = ()
+) -> Guard:
+    """The guard that the test is; `rest` follows the `if` in its block, `where` is the function's qualified name.
+
+    `bound` are the names that the innermost loop around it binds.
+    """
     test, negated = unwrap(node.test)
     sense = memo(test, negated, node, rest)
     if sense:
@@ -62,9 +73,9 @@ def classify(node: ast.If, rest: Sequence[ast.stmt], parameters: frozenset[str],
         return Guard(RegionKind.RAISE, None, "before a raise")
     if OBSERVERS.search(where) and isinstance(test, (ast.Name, ast.Attribute)) and ENABLED.match(chain(test).rsplit(".", 1)[-1]):
         return _guard(RegionKind.DEBUG, -1 if negated else 1, "behind a switch", test)
-    for kind, sense, text in _kinds(test, parameters, switches):
-        if sense and (kind is not RegionKind.FALLBACK or _fills_in(node, none_test(test) or "")):
-            return _guard(kind, -sense if negated else sense, text, test)
+    for kind, sense, text in _kinds(test, parameters, switches, bound):
+        if sense and (kind is not RegionKind.FALLBACK or _fills_in(node, fallback(test, parameters)[0])):
+            return _guard(kind, -sense if negated else sense, text, test, parameters)
     return NOTHING
 
 
@@ -73,31 +84,34 @@ def guard_of(test: ast.expr, switches: Collection[str] = (), parameters: frozens
     test, negated = unwrap(test)
     for kind, sense, text in _kinds(test, parameters, switches):
         if sense:
-            return _guard(kind, -sense if negated else sense, text, test)
+            return _guard(kind, -sense if negated else sense, text, test, parameters)
     return NOTHING
 
 
 def _fills_in(node: ast.If, name: str) -> bool:
     """Whether the `if` makes up for an argument that was left out, rather than choosing what to do with it."""
+    if not name:
+        return True
     stored = (part for statement in (*node.body, *node.orelse) for part in ast.walk(statement) if isinstance(part, ast.Name))
     return any(part.id == name and isinstance(part.ctx, ast.Store) for part in stored)
 
 
-def _guard(kind: RegionKind, sense: int, text: str, test: ast.expr) -> Guard:
-    names = ((none_test(test) or ""),) if kind is RegionKind.FALLBACK else ()
+def _guard(kind: RegionKind, sense: int, text: str, test: ast.expr, parameters: frozenset[str] = frozenset()) -> Guard:
+    names = (fallback(test, parameters)[0],) if kind is RegionKind.FALLBACK else ()
     return Guard(kind, None, text, names) if sense > 0 else Guard(None, kind, text, names)
 
 
-def _kinds(test: ast.expr, parameters: frozenset[str], switches: Collection[str]) -> Iterator[tuple[RegionKind, int, str]]:
+def _kinds(
+    test: ast.expr, parameters: frozenset[str], switches: Collection[str], bound: Collection[str] = ()
+) -> Iterator[tuple[RegionKind, int, str]]:
     """The guards that a test may be, with 1 where its true branch is the guarded one, -1 where the false one is, 0 for neither."""
     yield RegionKind.EXPORT, _sense(test, _exports), "while exporting"
     yield RegionKind.DEBUG, _sense(test, lambda leaf: int(_is_switch(leaf, switches))), "behind a debug switch"
     yield RegionKind.EVERY_N, _periodic(test), "every n-th step"
-    yield RegionKind.ONCE, _sense(test, _once), "in one iteration only"
+    yield RegionKind.ONCE, _sense(test, lambda leaf: _once(leaf) or _meets(leaf, bound)), "in one iteration only"
     yield RegionKind.EVALUATION, _sense(test, _evaluates), "while evaluating"
-    name = none_test(test)
-    left_out = (1 if _is_none(test) else -1) if name is not None and name in parameters else 0
-    yield RegionKind.FALLBACK, left_out, f"only where {name} is left out"
+    name, left_out = fallback(test, parameters)
+    yield RegionKind.FALLBACK, left_out, f"only where {name} is left out or no tensor" if name else "only where it is empty"
 
 
 def _sense(test: ast.expr, leaf: Callable[[ast.expr], int]) -> int:
@@ -116,11 +130,31 @@ def _exports(leaf: ast.expr) -> int:
 
 
 def _evaluates(leaf: ast.expr) -> int:
-    if isinstance(leaf, ast.Attribute) and leaf.attr == "training":
+    if isinstance(leaf, (ast.Name, ast.Attribute)) and TRAINING_NAME.search(chain(leaf).rpartition(".")[2]):
         return -1
+    if isinstance(leaf, ast.Compare):
+        return _names_mode(leaf)
     if isinstance(leaf, ast.Call) and leaf.args:  # `validate(x)` checks something
         return 0
     return int(any(EVALUATION_WORDS.search(word) for word in identifiers(leaf)))
+
+
+def _names_mode(test: ast.Compare) -> int:
+    """`mode == "eval"` and its kin: 1 where the test holds only in evaluation, -1 where it fails only there."""
+    words = _compared_words(test)
+    negated = isinstance(test.ops[0], (ast.NotEq, ast.NotIn))
+    if words and MODE_NAME.search(chain(test.left).rpartition(".")[2]) and isinstance(test.ops[0], (ast.Eq, ast.NotEq, ast.In, ast.NotIn)):
+        sense = 1 if words <= EVALUATION_MODES else -1 if words <= TRAINING_MODES else 0
+        return -sense if negated else sense
+    return int(not words and any(EVALUATION_WORDS.search(word) for word in identifiers(test)))
+
+
+def _compared_words(test: ast.Compare) -> set[str]:
+    """The strings on the right of a comparison, if nothing else is there."""
+    right = test.comparators[0]
+    parts = right.elts if isinstance(right, (ast.Tuple, ast.List, ast.Set)) else [right]
+    words = [part.value.lower() for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+    return set(words) if len(words) == len(parts) and len(test.ops) == 1 else set()
 
 
 def _periodic(test: ast.expr) -> int:
@@ -194,6 +228,20 @@ def _once(test: ast.expr) -> int:
     if isinstance(test, ast.Compare) and any(re.search(r"warm_?up", word, re.IGNORECASE) for word in words):
         return 1 if isinstance(test.ops[0], (ast.Lt, ast.LtE)) else -1
     return 0
+
+
+def _meets(test: ast.expr, bound: Collection[str]) -> int:
+    """`step == warm_steps`: a counter of steps meets a number that the loop leaves alone, in one iteration."""
+    if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.Eq, ast.NotEq))):
+        return 0
+    counter, right = test.left, test.comparators[0]
+    if not (isinstance(counter, ast.Name) and isinstance(right, (ast.Name, ast.Attribute))):
+        return 0
+    counts = COUNTER_WORDS.search(counter.id) and STEP_NAME.search(chain(right).rpartition(".")[2])
+    free = counter.id in bound and chain(right) not in bound if bound else chain(right).startswith("self.")
+    if not (counts and free):
+        return 0
+    return 1 if isinstance(test.ops[0], ast.Eq) else -1
 
 
 def _is_few(test: ast.Compare) -> bool:

@@ -74,7 +74,7 @@ def _stores(statements: Sequence[ast.stmt], kept: str) -> bool:
 
 def _is_stored(part: ast.AST, kept: str) -> bool:
     if isinstance(part, (ast.Attribute, ast.Subscript)) and isinstance(part.ctx, ast.Store):
-        return chain(part).removesuffix("[]") == kept
+        return _same(chain(part).removesuffix("[]"), kept)
     if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
         if part.func.attr in {"setdefault", "register_buffer"}:
             return chain(part.func.value) == kept or any(
@@ -84,6 +84,13 @@ def _is_stored(part: ast.AST, kept: str) -> bool:
         fills = bool(attribute) and attribute in part.func.attr and attribute != part.func.attr.strip("_")  # _build_table() for self.table
         return kept.startswith("self.") and chain(part.func).startswith("self.") and fills
     return False
+
+
+def _same(text: str, kept: str) -> bool:
+    """The same name or attribute; a property `self.index` stands for what `self._index` keeps."""
+    owner, _, name = text.rpartition(".")
+    other_owner, _, other = kept.rpartition(".")
+    return text == kept or (bool(owner) and owner == other_owner and name.lstrip("_") == other.lstrip("_"))
 
 
 def _mentions(statement: ast.stmt, kept: str) -> bool:
@@ -115,7 +122,7 @@ def _returns(statement: ast.stmt, kept: str) -> bool:
     if not isinstance(statement, ast.Return) or statement.value is None:
         return False
     values = statement.value.elts if isinstance(statement.value, ast.Tuple) else [statement.value]
-    return any(chain(value).removesuffix("[]") == kept for value in values)
+    return any(_same(chain(value).removesuffix("[]"), kept) for value in values)
 
 
 def _ends(body: Sequence[ast.stmt]) -> bool:

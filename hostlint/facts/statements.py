@@ -81,7 +81,8 @@ def _assert(b: FunctionBuilder, node: ast.Assert) -> None:
 def _if(b: FunctionBuilder, node: ast.If, rest: Sequence[ast.stmt]) -> None:
     lower_test(b, node.test, "if")
     parameters = frozenset(param.name for param in b.params)
-    guard = classify(node, rest, parameters, b.file.switches, b.qualname) if b.env is not None else NOTHING
+    bound = b.loops[-1].binds if b.loops else frozenset()
+    guard = classify(node, rest, parameters, b.file.switches, b.qualname, bound) if b.env is not None else NOTHING
     before = dict(b.env) if b.env is not None else None
     refine(b, node.test, True)
     _arm(b, node.body, guard.then, guard)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hostlint.facts.calls import LAZY_LOGGERS
-from hostlint.facts.graph import Site, SiteKind
+from hostlint.facts.graph import Op, Site, SiteKind
 from hostlint.facts.kinds import FactKind
 from hostlint.model import Confidence
 from hostlint.torch_ops import function as table_function
@@ -18,7 +18,7 @@ from hostlint.values.calls import LEGACY
 from hostlint.values.detail import External, ExternalInstance, Function, Items, ListOf, Literal, Method
 from hostlint.values.devices import Target, target_of
 from hostlint.values.judging import Meeting, judge
-from hostlint.values.lattice import UNKNOWN, is_none
+from hostlint.values.lattice import NEVER, UNKNOWN, is_none
 from hostlint.values.results import move_target
 from hostlint.values.value import Place, Value
 
@@ -28,19 +28,14 @@ if TYPE_CHECKING:
     from hostlint.values.evaluator import Frame
 
 DATA_CONSTRUCTORS = frozenset({"torch.tensor", "new_tensor"})
-
-
 EMITTED_LOGGERS = LAZY_LOGGERS - {"debug"}
-
-
 READERS = frozenset({"item", "tolist", "cpu", "numpy", "to", "nonzero"})
-
-
 COPIERS = frozenset({"cpu", "to", "numpy"})  # on a host tensor they cost nothing, and are written where the place is open
 IDENTIFIER = re.compile(r"[A-Za-z_]\w*$")
 
 
 def at_call(frame: Frame, site: Site) -> Meeting | None:
+    """The wait of a call, by the table's entry for its callee."""
     node: Any = frame.graph.nodes[site.node]
     _, _, callee_node, argument_nodes, keyword_nodes, starred = node
     callee = frame.value(callee_node)
@@ -52,21 +47,27 @@ def at_call(frame: Frame, site: Site) -> Meeting | None:
     if receiver is not None:
         receiver = likely_device(frame, site, receiver, op.name) if op.name in READERS else receiver
         arguments.insert(0, Argument(receiver))
-    bound = _guessed(op, bind(op, arguments, keywords, starred))
+    bound = _guessed(frame, op, bind(op, arguments, keywords, starred))
     if receiver is not None and isinstance(receiver.detail, ExternalInstance):
         made_with = {name: (Argument(value),) for name, value in receiver.detail.given}
         bound = Bound({**made_with, **bound.by_name}, starred)
     if op.name == "Event.synchronize" and not _just_recorded(frame, site):
         return None
-    if _is_empty(bound):
+    if _is_idle(bound):
         return None
     return judge(op, bound, site, name, _target(op, bound))
 
 
-def _is_empty(bound: Bound) -> bool:
-    """`torch.tensor([], device=…)` has nothing to upload."""
+def _is_idle(bound: Bound) -> bool:
+    """A call that is never reached with these values, or that has nothing to upload: `torch.tensor([], device=…)`."""
+    if any(value is NEVER or NEVER in _items(value) for value in bound.values()):
+        return True
     data = bound.get("data")
     return data is not None and isinstance(data.value.detail, Items) and not data.value.detail.items
+
+
+def _items(value: Value) -> Sequence[Value]:
+    return value.detail.items if isinstance(value.detail, Items) else ()
 
 
 def likely_device(frame: Frame, site: Site, value: Value, reader: str) -> Value:
@@ -78,6 +79,8 @@ def likely_device(frame: Frame, site: Site, value: Value, reader: str) -> Value:
     if conventions.is_host_name(site.subject) or not frame.evaluator.surroundings.is_hot(frame.fid, site.region):
         return value
     found = IDENTIFIER.search(site.subject)
+    if found and conventions.is_setting(found.group()):
+        return value
     if found and conventions.is_device_name(found.group()):
         why = f"`{found.group()}` is a device tensor by convention"
     elif reader == "item" or (value.place is Place.TENSOR and reader not in COPIERS):
@@ -128,17 +131,24 @@ def _entry(callee: Value, text: str) -> tuple[TableOp | None, Value | None, str]
     return None, None, last
 
 
-def _guessed(op: TableOp, bound: Bound) -> Bound:
-    """`torch.tensor(x)` is written for Python data: where x is unknown, that is likely."""
+def _guessed(frame: Frame, op: TableOp, bound: Bound) -> Bound:
+    """`torch.tensor(x)` is written for Python data: where x is unknown, that is likely; what an unknown function returned must go up."""
     name = op.name if op.name.startswith("torch.") else op.name.rpartition(".")[2]
     data, receiver = bound.get("data"), bound.get("self")
-    if name == "new_tensor" and receiver is not None and receiver.value.place is Place.TENSOR and receiver.value.confidence > Confidence.POSSIBLE:
-        on_device = replace(receiver.value, place=Place.DEVICE, confidence=Confidence.LIKELY, why="`new_tensor` is written for device tensors")
+    if name == "new_tensor" and receiver is not None and _may_be_on_device(receiver.value):
+        why = "`new_tensor` is written for device tensors"
+        on_device = replace(receiver.value, place=Place.DEVICE, confidence=Confidence.LIKELY, why=why)
         bound = Bound({**bound.by_name, "self": (replace(receiver, value=on_device),)}, bound.starred)
     if data is None or data.value.place is not Place.UNKNOWN or not (name in DATA_CONSTRUCTORS or name.startswith("torch.cuda.")):
         return bound
+    if data.node >= 0 and frame.graph.nodes[data.node][0] == Op.CALL:
+        return bound
     guess = Value(Place.PYTHON, f"`{name}` is written for Python data", Confidence.LIKELY, detail=ListOf(UNKNOWN))
     return Bound({**bound.by_name, "data": (replace(data, value=guess),)}, bound.starred)
+
+
+def _may_be_on_device(value: Value) -> bool:
+    return value.place is Place.TENSOR and value.confidence > Confidence.POSSIBLE
 
 
 def _target(op: TableOp, bound: Bound) -> Target | None:

@@ -11,7 +11,7 @@ from hostlint.torch_ops import function as table_function
 from hostlint.values.arguments import Argument, Bound
 from hostlint.values.at_calls import likely_device
 from hostlint.values.conventions import MASK_NAMES
-from hostlint.values.detail import Device, Items, Literal, Mapping
+from hostlint.values.detail import Device, Items, ListOf, Literal, Mapping
 from hostlint.values.judging import Meeting, judge
 from hostlint.values.lattice import UNKNOWN
 from hostlint.values.parameters import is_module_call
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from hostlint.values.evaluator import Frame
 
 NUMBERS = re.compile(r"%[-+ #0-9.]*[diouxXeEfFgG]")
-
-
 TEXTS = re.compile(r"%[-0-9.]*[sra]")
 
 
 def operator(op_name: str, site: Site, call: str, **operands: Value) -> Meeting | None:
+    """The wait of an operator, by the table's entry of that name."""
     op = table_function(op_name)
     assert op is not None, op_name
     return judge(op, Bound({name: (Argument(value),) for name, value in operands.items()}), site, call)
 
 
 def at_truth(frame: Frame, site: Site) -> Meeting | None:
+    """`if x`, `while x`, `assert x`, `not x`, `0 < x < 1` …"""
     node: Any = frame.graph.nodes[site.node]
     if node[0] == Op.COMPARE and len(node[2]) > 1:
         value = next((v for part in node[3] if (v := frame.value(part)).is_device), UNKNOWN)
@@ -54,16 +54,19 @@ def _is_reduction(frame: Frame, node: Any) -> bool:
 
 
 def at_member(frame: Frame, site: Site) -> Meeting | None:
+    """`x in y`."""
     node: Any = frame.graph.nodes[site.node]
     item, container = frame.value(node[3][0]), frame.value(node[3][-1])
     return operator("op.contains", site, "in", item=item, container=container)
 
 
 def at_format(frame: Frame, site: Site) -> Meeting | None:
+    """`f"{x}"`."""
     return operator("op.format", site, site.detail, self=frame.value(site.node))
 
 
 def at_percent(frame: Frame, site: Site) -> Meeting | None:
+    """`"…" % x`."""
     node: Any = frame.graph.nodes[site.node]
     text = frame.value(node[3]).detail
     number = isinstance(text, Literal) and isinstance(text.value, str) and NUMBERS.search(text.value) and not TEXTS.search(text.value)
@@ -72,16 +75,19 @@ def at_percent(frame: Frame, site: Site) -> Meeting | None:
 
 
 def at_load(frame: Frame, site: Site) -> Meeting | None:
+    """`x[i]`."""
     node: Any = frame.graph.nodes[site.node]
     return _indexed(frame, site, "op.getitem", node[2], node[3], None)
 
 
 def at_write(frame: Frame, site: Site) -> Meeting | None:
+    """`x[i] = v`."""
     node: Any = frame.graph.nodes[site.node]
     return _indexed(frame, site, "op.setitem", node[2], node[3], frame.value(node[4]))
 
 
 def at_augmented(frame: Frame, site: Site) -> Meeting | None:
+    """`x[i] op= v`."""
     node: Any = frame.graph.nodes[site.node]
     return _indexed(frame, site, "op.augsetitem", node[2], node[3], frame.value(node[4]))
 
@@ -112,7 +118,7 @@ def _as_mask(frame: Frame, node: int) -> Value:
 
 
 def _at_index(op_name: str, site: Site, base: Value, index: Value, value: Value | None, *, alone: bool) -> Meeting | None:
-    if isinstance(base.detail, (Mapping, Device)) or (isinstance(index.detail, Items) and index.detail.kind != "list"):
+    if isinstance(base.detail, (Mapping, Device)) or (isinstance(index.detail, (Items, ListOf)) and index.detail.kind != "list"):
         return None
     if index.is_device and base.place in (Place.UNKNOWN, Place.TENSOR) and (index.boolean or index.integer) and not index.rank0:
         base = replace(base, place=Place.DEVICE, confidence=Confidence.LIKELY)  # a device mask or index needs a device tensor

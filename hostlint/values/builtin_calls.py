@@ -22,6 +22,14 @@ def _rows(arguments: Sequence[Argument], keywords: Keywords) -> Value:
     return value if isinstance(value.detail, (d.Items, d.ListOf)) else list_of(one_of(value))
 
 
+def _tuple(arguments: Sequence[Argument], keywords: Keywords) -> Value:
+    """tuple(x): as an index, it names dimensions where a list holds positions."""
+    value = _rows(arguments, keywords)
+    if isinstance(value.detail, d.Items):
+        return replace(value, detail=d.Items("tuple", value.detail.items))
+    return replace(value, detail=d.ListOf(element(value.detail), "tuple"))
+
+
 def _zip(arguments: Sequence[Argument], keywords: Keywords) -> Value:
     return list_of(Value(Place.PYTHON, detail=d.Items("tuple", tuple(one_of(a.value) for a in arguments))))
 
@@ -134,7 +142,7 @@ def _product(arguments: Sequence[Argument], keywords: Keywords) -> Value:
 WEIGHTS_ON_HOST = "safetensors.safe_open on the host"
 Special = Callable[[Sequence[Argument], Keywords], Value]
 BUILTINS: dict[str, Special] = {
-    **dict.fromkeys(("builtins.list", "builtins.tuple", "builtins.set", "builtins.reversed", "builtins.sorted", "builtins.iter", "tqdm.tqdm",
+    **dict.fromkeys(("builtins.list", "builtins.set", "builtins.reversed", "builtins.sorted", "builtins.iter", "tqdm.tqdm",
                      "tqdm.auto.tqdm", "tqdm.trange", "itertools.chain", "itertools.islice", "builtins.frozenset", "collections.deque"), _rows),
     **dict.fromkeys(("builtins.max", "builtins.min"), _extreme),
     **dict.fromkeys(("torch.nn.Parameter", "torch.nn.parameter.Parameter"), _parameter),
@@ -144,7 +152,7 @@ BUILTINS: dict[str, Special] = {
     **dict.fromkeys(("torch.cuda.current_device", "torch.cuda.device", "torch.accelerator.current_accelerator"), _accelerator),
     "builtins.zip": _zip, "builtins.enumerate": _enumerate, "builtins.sum": _sum, "builtins.map": _map, "builtins.filter": _filter,
     "builtins.next": _next, "builtins.dict": _dict, "torch.device": _device, "functools.partial": _partial,
-    "torch.nn.Sequential": _sequential, "builtins.str": _str, "safetensors.safe_open": _opened, "safetensors.torch.load_file": _loaded, "builtins.range": lambda a, k: list_of(INTEGER), "itertools.product": _product,
+    "torch.nn.Sequential": _sequential, "builtins.str": _str, "builtins.tuple": _tuple, "safetensors.safe_open": _opened, "safetensors.torch.load_file": _loaded, "builtins.range": lambda a, k: list_of(INTEGER), "itertools.product": _product,
     "torch.no_grad": _python, "torch.Size": _python, "builtins.getattr": lambda a, k: UNKNOWN,
 }  # fmt: skip
 

@@ -35,6 +35,7 @@ class ListOf(Detail):
     """A list, tuple, set, generator or dictionary of which only an element's value is known."""
 
     element: Value
+    kind: str = "list"
 
 
 @dataclass(frozen=True, slots=True)

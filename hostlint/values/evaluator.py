@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from hostlint.facts.graph import FunctionGraph, Op, operands
 from hostlint.values.lattice import UNKNOWN, join_all
@@ -121,6 +121,7 @@ class Evaluator:
         self._frames: dict[tuple[FunctionId, Given | None, int], Frame] = {}
         self._settled: dict[tuple[FunctionId, Given | None], list[Value | None]] = {}
         self._attributes: dict[tuple[object, ...], tuple[Value, bool, int]] = {}
+        self._schedules: dict[int, bool | None] = {}
         self._registered: dict[ClassId, frozenset[str]] = {}
         self._names: dict[FunctionId, dict[int, str]] = {}
         self.was_cut = False
@@ -145,6 +146,19 @@ class Evaluator:
     def returned(self, fid: FunctionId, fuel: int, given: Given | None = None) -> Value:
         frame = self.frame(fid, fuel, given)
         return join_all(frame.value(node) for node in frame.graph.returns)
+
+    def schedules_on_device(self, file: int) -> bool | None:
+        """Whether a call of set_timesteps in the file names a device; None where there is no call."""
+        if file not in self._schedules:
+            functions = self.index.files[file].functions
+            calls = [((file, f.index), call.node) for f in functions for call in f.calls if call.chain.endswith(".set_timesteps")]
+            self._schedules[file] = any(self._names_device(fid, node) for fid, node in calls) if calls else None
+        return self._schedules[file]
+
+    def _names_device(self, fid: FunctionId, node: int) -> bool:
+        call: Any = self.graph_of(fid).nodes[node]
+        _, _, _, arguments, keywords, starred = call
+        return bool(starred) or len(arguments) > 1 or any(name == "device" for name, _ in keywords)
 
     def registered_names(self, cid: ClassId) -> frozenset[str]:
         """The names of buffers and parameters that a class and its bases register by string."""

@@ -31,6 +31,11 @@ def is_none(value: Value) -> bool:
     return isinstance(value.detail, Literal) and value.detail.type_name in {"NoneType", "never"}
 
 
+def is_constant(value: Value) -> bool:
+    """Whether the source says what it is."""
+    return isinstance(value.detail, Literal)
+
+
 def join_all(values: Iterable[Value]) -> Value:
     """What holds of a value that is one of these; None among them says nothing of a tensor."""
     result: Value | None = None
@@ -82,7 +87,7 @@ def _same_place(a: Value, b: Value) -> Value:
 def _with_device(device: Value, other: Value) -> Value:
     """A device value on one path: likely where the other is unknown or a constant to start from, else only possible."""
     either = replace(device, rank0=_agree(device.rank0, other.rank0) if other.is_tensor else device.rank0, detail=None)
-    if other.place in (Place.UNKNOWN, Place.TENSOR) or isinstance(other.detail, Literal):
+    if other.place in (Place.UNKNOWN, Place.TENSOR) or is_constant(other):
         return replace(either, confidence=min(device.confidence, Confidence.LIKELY))
     return replace(either, place=Place.TENSOR if other.place is Place.HOST else Place.UNKNOWN, confidence=Confidence.POSSIBLE)
 

@@ -17,12 +17,16 @@ if TYPE_CHECKING:
     from hostlint.index import ClassId
     from hostlint.values.evaluator import Frame
 
-TENSOR_METADATA = frozenset({"shape", "ndim", "is_cuda", "requires_grad", "is_leaf", "layout", "names", "is_sparse", "itemsize", "nbytes", "grad_fn", "is_meta", "is_cpu", "is_quantized", "is_nested", "_version"})
+TENSOR_METADATA = frozenset({
+    "shape", "ndim", "is_cuda", "is_cpu", "is_meta", "is_leaf", "is_sparse", "is_quantized", "is_nested", "requires_grad", "grad_fn",
+    "layout", "names", "itemsize", "nbytes", "_version",
+})
 SCHEDULES = frozenset({"timesteps"})
 TENSOR_PARTS = frozenset({"T", "mT", "H", "mH", "data", "real", "imag", "grad", "values", "indices"})
 
 
-def attribute(frame: Frame, base: Value, name: str, line: int) -> Value:
+def attribute(frame: Frame, base: Value, name: str) -> Value:
+    """What `base.name` evaluates to."""
     if base.is_tensor:
         return _of_tensor(base, name)
     detail = base.detail
@@ -52,7 +56,8 @@ def _of_tensor(base: Value, name: str) -> Value:
     if name in TENSOR_PARTS:
         return replace(base, fresh=False, detail=None)
     if base.is_device and table_method(name) is None:  # a model's output object: its parts live where it does
-        return replace(base, rank0=None, vector=False, boolean=None, integer=None, confidence=min(base.confidence, Confidence.LIKELY), detail=None)
+        confidence = min(base.confidence, Confidence.LIKELY)
+        return replace(base, rank0=None, vector=False, boolean=None, integer=None, confidence=confidence, detail=None)
     return Value(Place.PYTHON, detail=Method(base, name))
 
 
@@ -152,7 +157,9 @@ def _unstored(frame: Frame, cid: ClassId, name: str, known: Value) -> Value:
         return known
     external = tuple(sorted(frame.evaluator.index.external_bases(cid)))
     if external and frame.evaluator.index.is_nn_module(cid) and name in {"device", "dtype"}:
-        return Value(Place.PYTHON, confidence=Confidence.LIKELY, detail=Device("device")) if name == "device" else Value(Place.PYTHON, detail=Dtype("?"))
+        if name == "dtype":
+            return Value(Place.PYTHON, detail=Dtype("?"))
+        return Value(Place.PYTHON, confidence=Confidence.LIKELY, detail=Device("device"))
     return _by_name(frame, name, UNKNOWN)
 
 
@@ -183,8 +190,16 @@ def _of_unknown(frame: Frame, base: Value, name: str) -> Value:
     if found.place is not Place.UNKNOWN:
         return found
     if name in SCHEDULES:
-        return Value(Place.DEVICE, f"`.{name}` is a schedule, made on the device by convention", Confidence.LIKELY, vector=True, rank0=False)
+        return _schedule(frame, name)
     return Value(Place.UNKNOWN, confidence=Confidence.POSSIBLE, detail=Method(base, name))
+
+
+def _schedule(frame: Frame, name: str) -> Value:
+    """A scheduler's timesteps: where the file's `set_timesteps` calls put them; without any such call, the device by convention."""
+    if frame.evaluator.schedules_on_device(frame.fid[0]) is False:
+        return Value(Place.HOST, "`set_timesteps` is called without a device", Confidence.LIKELY, vector=True, rank0=False)
+    why = f"`.{name}` is a schedule, made on the device by convention"
+    return Value(Place.DEVICE, why, Confidence.LIKELY, vector=True, rank0=False)
 
 
 def _by_name(frame: Frame, name: str, otherwise: Value) -> Value:

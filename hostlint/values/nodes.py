@@ -83,7 +83,7 @@ def _param(frame: Frame, node: Any) -> Value:
 
 
 def _attr(frame: Frame, node: Any) -> Value:
-    return attribute(frame, frame.values[node[2]], node[3], node[1])
+    return attribute(frame, frame.values[node[2]], node[3])
 
 
 def _index(frame: Frame, node: Any) -> Value:
@@ -238,7 +238,7 @@ def _append(frame: Frame, node: Any) -> Value:
 
 def _refine(frame: Frame, node: Any) -> Value:
     what = Refinement(node[3])
-    return refined(frame.values[node[2]], what, "a `# hostlint:` comment says so" if what is Refinement.DEVICE else "")
+    return refined(frame.values[node[2]], what, f"line {node[1]} says so")
 
 
 def _store(frame: Frame, node: Any) -> Value:

@@ -58,7 +58,7 @@ def _general(frame: Frame, position: int, param: Param) -> Value:
     passed = _from_callers(frame, position)
     if passed.place in (Place.DEVICE, Place.HOST, Place.NUMPY) and passed.confidence > Confidence.POSSIBLE:
         return passed
-    if passed.place is Place.PYTHON and not declared.is_tensor:
+    if passed.place is Place.PYTHON and not (declared.is_tensor and is_none(passed)):
         return passed
     if conventions.is_host_name(param.name):
         return declared if declared.place is not Place.UNKNOWN else UNKNOWN

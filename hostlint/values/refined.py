@@ -8,7 +8,7 @@ from hostlint.facts.graph import Refinement
 from hostlint.model import Confidence
 from hostlint.values.conventions import conventional
 from hostlint.values.detail import Items, ListOf
-from hostlint.values.lattice import NEVER, NONE, NUMPY, PYTHON, UNKNOWN, is_none
+from hostlint.values.lattice import NEVER, NONE, NUMPY, PYTHON, is_none
 from hostlint.values.value import Place, Value
 
 
@@ -19,21 +19,27 @@ def refined(value: Value, what: Refinement, why: str) -> Value:
 
 
 def _device(value: Value, why: str) -> Value:
+    if value.place is Place.PYTHON:  # a module or pipeline has a device too
+        return value
     return replace(value, place=Place.DEVICE, why=why or "it was tested to be", confidence=Confidence.CERTAIN, detail=None)
 
 
 def _host(value: Value, why: str) -> Value:
+    if value.place is Place.PYTHON:
+        return value
     return replace(value, place=Place.HOST, why=why or "it was tested to be", detail=None)
 
 
 def _tensor(value: Value, why: str) -> Value:
     if value.is_tensor:
         return value
+    if value.is_host:
+        return NEVER
     return Value(Place.TENSOR, value.why, rank0=value.rank0 if value.place is Place.UNKNOWN else None)
 
 
 def _not_tensor(value: Value, why: str) -> Value:
-    return PYTHON if value.is_tensor else value if value.place is not Place.UNKNOWN else UNKNOWN
+    return NEVER if value.is_tensor else value
 
 
 def _gradient(value: Value, why: str) -> Value:

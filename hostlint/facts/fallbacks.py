@@ -1,0 +1,42 @@
+"""Branches for callers that did less than most: an argument left out, a number where a tensor is expected, nothing in a tensor."""
+from __future__ import annotations
+
+import ast
+
+from hostlint.facts.chains import chain
+from hostlint.facts.memos import none_test
+
+NOBODY = ""  # stands for a parameter where no argument decides
+
+
+def fallback(test: ast.expr, parameters: frozenset[str]) -> tuple[str, int]:
+    """The name that a test asks about, and 1 where its true branch is the fallback, -1 where the false one is, 0 for neither."""
+    name = none_test(test)
+    if name is not None:
+        return name, (1 if _is_none(test) else -1) if name in parameters else 0
+    if isinstance(test, ast.Call) and test.args and isinstance(test.args[0], ast.Name) and _asks_for_tensor(test):
+        return test.args[0].id, -1
+    return NOBODY, _emptiness(test)
+
+
+def _is_none(test: ast.expr) -> bool:
+    return isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is)
+
+
+def _asks_for_tensor(test: ast.Call) -> bool:
+    name = chain(test.func).rsplit(".", 1)[-1]
+    if name == "is_tensor":
+        return True
+    return name == "isinstance" and len(test.args) == 2 and chain(test.args[1]).rsplit(".", 1)[-1] == "Tensor"
+
+
+def _emptiness(test: ast.expr) -> int:
+    """`x.numel() == 0`, `x.numel() > 0` and their kin with shape[0], size(0): the branch for an empty tensor is the fallback."""
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.comparators[0], ast.Constant) or test.comparators[0].value != 0:
+        return 0
+    left = test.left
+    counts = isinstance(left, ast.Call) and chain(left.func).endswith((".numel", ".size", ".nelement"))
+    counts = counts or (isinstance(left, ast.Subscript) and chain(left.value).endswith(".shape"))
+    if not counts:
+        return 0
+    return 1 if isinstance(test.ops[0], ast.Eq) else -1 if isinstance(test.ops[0], (ast.Gt, ast.NotEq)) else 0
