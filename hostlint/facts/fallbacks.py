@@ -32,9 +32,11 @@ def _asks_for_tensor(test: ast.Call) -> bool:
 
 def _emptiness(test: ast.expr) -> int:
     """`x.numel() == 0`, `x.numel() > 0` and their kin with shape[0], size(0): the branch for an empty tensor is the fallback."""
-    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.comparators[0], ast.Constant) or test.comparators[0].value != 0:
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
         return 0
-    left = test.left
+    left, right = test.left, test.comparators[0]
+    if not isinstance(right, ast.Constant) or right.value != 0:
+        return 0
     counts = isinstance(left, ast.Call) and chain(left.func).endswith((".numel", ".size", ".nelement"))
     counts = counts or (isinstance(left, ast.Subscript) and chain(left.value).endswith(".shape"))
     if not counts:

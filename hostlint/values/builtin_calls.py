@@ -142,17 +142,22 @@ def _product(arguments: Sequence[Argument], keywords: Keywords) -> Value:
 WEIGHTS_ON_HOST = "safetensors.safe_open on the host"
 Special = Callable[[Sequence[Argument], Keywords], Value]
 BUILTINS: dict[str, Special] = {
-    **dict.fromkeys(("builtins.list", "builtins.set", "builtins.reversed", "builtins.sorted", "builtins.iter", "tqdm.tqdm",
-                     "tqdm.auto.tqdm", "tqdm.trange", "itertools.chain", "itertools.islice", "builtins.frozenset", "collections.deque"), _rows),
+    **dict.fromkeys((
+        "builtins.list", "builtins.set", "builtins.frozenset", "builtins.reversed", "builtins.sorted", "builtins.iter",
+        "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.trange", "itertools.chain", "itertools.islice", "collections.deque",
+    ), _rows),
     **dict.fromkeys(("builtins.max", "builtins.min"), _extreme),
     **dict.fromkeys(("torch.nn.Parameter", "torch.nn.parameter.Parameter"), _parameter),
     **dict.fromkeys(("copy.copy", "copy.deepcopy", "typing.cast"), _same),
     **dict.fromkeys(("torch.nn.ModuleList", "torch.nn.ModuleDict"), _modules),
-    **dict.fromkeys(("builtins.float", "builtins.int", "builtins.len", "builtins.round", "builtins.abs_", "math.prod", "builtins.hash", "builtins.ord"), _number),
+    **dict.fromkeys((
+        "builtins.float", "builtins.int", "builtins.len", "builtins.round", "builtins.abs_", "builtins.hash", "builtins.ord", "math.prod",
+    ), _number),
     **dict.fromkeys(("torch.cuda.current_device", "torch.cuda.device", "torch.accelerator.current_accelerator"), _accelerator),
     "builtins.zip": _zip, "builtins.enumerate": _enumerate, "builtins.sum": _sum, "builtins.map": _map, "builtins.filter": _filter,
     "builtins.next": _next, "builtins.dict": _dict, "torch.device": _device, "functools.partial": _partial,
-    "torch.nn.Sequential": _sequential, "builtins.str": _str, "builtins.tuple": _tuple, "safetensors.safe_open": _opened, "safetensors.torch.load_file": _loaded, "builtins.range": lambda a, k: list_of(INTEGER), "itertools.product": _product,
+    "torch.nn.Sequential": _sequential, "builtins.str": _str, "builtins.tuple": _tuple, "safetensors.safe_open": _opened,
+    "safetensors.torch.load_file": _loaded, "builtins.range": lambda a, k: list_of(INTEGER), "itertools.product": _product,
     "torch.no_grad": _python, "torch.Size": _python, "builtins.getattr": lambda a, k: UNKNOWN,
 }  # fmt: skip
 

@@ -20,12 +20,18 @@ if TYPE_CHECKING:
     from hostlint.values.arguments import Bound
 
 VECTOR_MAKERS = frozenset({"arange", "linspace", "logspace", "randperm", "flatten", "ravel", "hann_window", "range"})
-VECTOR_KEEPERS = frozenset({"clone", "to", "cpu", "cuda", "detach", "contiguous", "cumsum", "cumprod", "flip", "sort", "roll", "pin_memory", "type", "type_as", "clamp", "requires_grad_", "data", "tile", "repeat_interleave", "unique", "float", "double", "half", "long", "int", "bool", "bfloat16", "short"})  # fmt: skip
+VECTOR_KEEPERS = frozenset({
+    "clone", "to", "cpu", "cuda", "detach", "contiguous", "cumsum", "cumprod", "flip", "sort", "roll", "pin_memory", "type", "type_as",
+    "clamp", "requires_grad_", "data", "tile", "repeat_interleave", "unique", "float", "double", "half", "long", "int", "bool", "bfloat16",
+    "short",
+})
+LONGEST_NAME = 40  # longer names of devices are left out of messages
 DEFAULT_WIDTH = 4  # bytes of an element where no dtype is given: float32
 SHAPES = re.compile(r"shape|size|dims$|^s$", re.IGNORECASE)  # names of tuples of sizes
 
 
 def result(op: Op, bound: Bound, line: int) -> Value:
+    """What a call of this entry with these arguments returns."""
     returns = op.returns
     if returns is Returns.NUMPY:
         return NUMPY
@@ -49,10 +55,12 @@ def _given(bound: Bound) -> tuple[tuple[str, Value], ...]:
 def _is_sequence(op: Op, bound: Bound) -> bool:
     if op.sequence_without:
         return not any(bound.given(name) for name in op.sequence_without)
-    return any(
-        bound.given(name) and not (isinstance(d := bound.by_name[name][0].value.detail, Literal) and d.value is False) and not bound.by_name[name][0].value.is_tensor
-        for name in op.sequence_with
-    )
+    return any(bound.given(name) and _asks_for_more(bound.by_name[name][0].value) for name in op.sequence_with)
+
+
+def _asks_for_more(value: Value) -> bool:
+    """Whether `return_inverse=` or `dim=` makes the result several tensors: not where it is False or a tensor to compare with."""
+    return not value.is_tensor and not (isinstance(value.detail, Literal) and value.detail.value is False)
 
 
 def _sequence(op: Op, made: Value) -> Value:
@@ -83,7 +91,8 @@ def _same(op: Op, bound: Bound, line: int) -> Value:
     if not base.is_tensor:
         return base
     receiver = bound.get("self")
-    alone = receiver is not None and receiver.value.place is Place.HOST and receiver.value.rank0 is not True  # it would not mix with a device tensor
+    # a host tensor that has dimensions would not mix with a device tensor
+    alone = receiver is not None and receiver.value.place is Place.HOST and receiver.value.rank0 is not True
     if len(tensors) < len(values) and base.place is Place.HOST and not alone and any(v.place is Place.UNKNOWN for v in values):
         base = replace(base, place=Place.TENSOR)
     return _flagged(op, bound, base)
@@ -104,7 +113,8 @@ def _flagged(op: Op, bound: Bound, base: Value) -> Value:
     dtype = bound.get("dtype")
     if dtype is not None and not is_none(dtype.value):
         boolean, integer = dtype_flags(dtype.value)
-    return replace(base, rank0=False if vector else rank0, vector=vector, boolean=boolean, integer=integer, fresh=base.fresh and base.place is Place.HOST, detail=None)
+    fresh = base.fresh and base.place is Place.HOST
+    return replace(base, rank0=False if vector else rank0, vector=vector, boolean=boolean, integer=integer, fresh=fresh, detail=None)
 
 
 def _flattens(name: str, bound: Bound) -> bool:
@@ -133,11 +143,11 @@ def _factory(op: Op, bound: Bound, line: int) -> Value:
     base = _factory_flags(op, bound, _factory_base(name, bound))
     if device is not None and not is_none(device.value):
         target = target_of(device.value, device.name)
-        place = f"on `{target.why}`" if target.why and len(target.why) < 40 else "on the device"
+        place = f"on `{target.why}`" if 0 < len(target.why) < LONGEST_NAME else "on the device"
         made = _placed_on(replace(target, why=f"`{op.name}` at line {line} makes it {place}"), base)
         return replace(made, fresh=made.place is Place.HOST)
     if data is not None and data.value.is_tensor:  # torch.as_tensor(tensor) keeps its place
-        return replace(data.value, fresh=False) if op.name.endswith("as_tensor") else replace(data.value, place=data.value.place, fresh=False)
+        return replace(data.value, fresh=False)
     if bound.starred or (data is not None and data.value.place is Place.UNKNOWN and op.name.endswith("as_tensor")):
         return replace(base, place=Place.TENSOR)
     why = f"`{op.name}` at line {line} has no `device=`, so it is made on the host"
@@ -180,6 +190,7 @@ def _is_large(sizes: Sequence[Value]) -> bool:
 
 
 def has_large_shape(shape: Value) -> bool:
+    """Whether an array of that shape is larger than a copy that goes up without a wait."""
     return _is_large(shape.detail.items if isinstance(shape.detail, Items) else [shape])
 
 
@@ -215,16 +226,17 @@ def _move(op: Op, bound: Bound, line: int) -> Value:
     base = receiver.value if receiver is not None else UNKNOWN
     target, dtype = move_target(bound)
     boolean, integer = dtype_flags(dtype) if dtype is not None else (base.boolean, base.integer)
-    moved = replace(base, boolean=boolean, integer=integer, fresh=False, pinned=False, large=base.large, detail=None)
+    moved = replace(base, boolean=boolean, integer=integer, fresh=False, pinned=False, detail=None)
     if target is None:
-        return replace(moved, place=Place.TENSOR, confidence=Confidence.LIKELY) if base.place is Place.UNKNOWN and dtype is not None else moved
+        only_cast = base.place is Place.UNKNOWN and dtype is not None
+        return replace(moved, place=Place.TENSOR, confidence=Confidence.LIKELY) if only_cast else moved
     if target.place is Place.UNKNOWN:
         return replace(moved, place=Place.TENSOR if base.is_tensor else base.place)
     if base.is_device and target.place is Place.DEVICE:
         return moved
     confidence = min(target.confidence, Confidence.LIKELY) if base.place is Place.UNKNOWN else target.confidence
-    where = f"moved to `{target.why}`" if 0 < len(target.why) < 40 else "moved to the device" if target.place is Place.DEVICE else "moved to the host"
-    return replace(moved, place=target.place, why=f"{where} at line {line}", confidence=confidence)
+    named = f"`{target.why}`" if 0 < len(target.why) < LONGEST_NAME else "the device" if target.place is Place.DEVICE else "the host"
+    return replace(moved, place=target.place, why=f"moved to {named} at line {line}", confidence=confidence)
 
 
 def move_target(bound: Bound) -> tuple[Target | None, Value | None]:
@@ -253,8 +265,15 @@ def _host(op: Op, bound: Bound, line: int) -> Value:
         return replace(base, pinned=True, fresh=False)
     confidence = Confidence.LIKELY if base.place is Place.UNKNOWN and not is_numpy else Confidence.CERTAIN
     flagged = _flagged(op, bound, base if base.is_tensor else replace(UNKNOWN, place=Place.HOST))
-    return replace(flagged, place=Place.HOST, why=f"`{op.name}` at line {line} gives a host tensor", confidence=confidence, fresh=is_numpy, pinned=False,
-                   large=base.large or (source is not None and source.value.large))  # fmt: skip
+    return replace(
+        flagged,
+        place=Place.HOST,
+        why=f"`{op.name}` at line {line} gives a host tensor",
+        confidence=confidence,
+        fresh=is_numpy,
+        pinned=False,
+        large=base.large or (source is not None and source.value.large),
+    )
 
 
 def _device(op: Op, bound: Bound, line: int) -> Value:
