@@ -12,7 +12,7 @@ from textwrap import dedent
 
 import pytest
 
-from hostlint import engine, pool, registry
+from hostlint import engine, judge, pool, registry
 from hostlint.cache import Cache
 from hostlint.engine import RawScan, ScanRequest, raw_scan
 from hostlint.facts import store
@@ -322,6 +322,7 @@ EDITS: list[tuple[str, Callable[[str], str]]] = [
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cache]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("hostlint.cache._RACY_NS", -60_000_000_000)  # as if the files had been there for a while
     cache = Cache(tmp_path / "cache", pytest.fail)
     yield cache
     cache.close()
@@ -363,7 +364,7 @@ def test_one_change_after_the_other(tmp_path: Path, cache: Cache) -> None:
 def test_files_that_come_and_go(tmp_path: Path, cache: Cache) -> None:
     folder = tmp_path / "project"
     files = write(folder, PROJECT)
-    for chosen in (files, files[1:], files[:2], files, files[::-1], tuple(replace(one, given=one.path == "ops.py") for one in files)):
+    for chosen in (files, files[1:], files[:2], files, files[::-1], tuple(replace(one, given=one.path == "run.py") for one in files)):
         request = ScanRequest(folder, chosen)
         assert raw_scan(replace(request, cache=cache)) == raw_scan(request)
         assert raw_scan(replace(request, cache=cache, whole_project=True)) == raw_scan(replace(request, whole_project=True))
@@ -392,6 +393,62 @@ def test_text_that_stands_for_a_file_is_not_kept_as_that_file(tmp_path: Path, ca
     shown = tuple(replace(one, text="") if one.path == "ops.py" else one for one in files)
     assert raw_scan(replace(request, files=shown)).findings == ()
     assert raw_scan(request) == first
+
+
+def test_a_name_that_appears_elsewhere_is_noticed(tmp_path: Path, cache: Cache) -> None:
+    folder = tmp_path / "project"
+    files = write(folder, {
+        "use.py": "import torch\nfrom lib import *\nclass M(torch.nn.Module):\n    def forward(self, x):\n        return make().tolist()\n",
+        "lib.py": "import torch\n",
+    })
+    request = ScanRequest(folder, files)
+    assert raw_scan(replace(request, cache=cache)).findings == ()
+    write(folder, {"lib.py": "import torch\ndef make():\n    return torch.zeros((), device='cuda')\n"})
+    assert places(raw_scan(replace(request, cache=cache)).findings) == [("use.py", 5, "device-tolist")]
+
+
+def test_what_has_not_changed_is_not_read_again(tmp_path: Path, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "project"
+    files = write(folder, {**PROJECT, "apart.py": "import torch\ndef f(x):\n    return x.cuda().item()\n"})
+    request = ScanRequest(folder, files, cache=cache)
+    first = raw_scan(request)
+    read: list[str] = []
+    lower = store._lower
+
+    def reading(source: SourceFile) -> tuple[store.Stored, os.stat_result | None]:
+        read.append(source.path)
+        return lower(source)
+
+    monkeypatch.setattr(store, "_lower", reading)
+    assert raw_scan(request) == first
+    assert len(raw_scan(replace(request, hot=("apart:f",))).findings) == len(first.findings)
+    assert read == []
+    write(folder, {"apart.py": "import torch\ndef f(x):\n    return x.cuda().tolist()\n"})
+    assert ("apart.py", 3, "device-tolist") in places(raw_scan(request).findings)
+    assert read == ["apart.py"]
+
+
+def test_only_what_a_change_reaches_is_judged_again(tmp_path: Path, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "project"
+    files = write(folder, {**PROJECT, "apart.py": "import torch\ndef f(x):\n    return x.cuda().item()\n"})
+    request = ScanRequest(folder, files, cache=cache)
+    raw_scan(request)
+    judged: list[str] = []
+    file = judge.Judge.file
+
+    def seen(self: judge.Judge, number: int, at_least: HeatLevel) -> judge.Judged:
+        judged.append(files[number].path)
+        return file(self, number, at_least)
+
+    monkeypatch.setattr(judge.Judge, "file", seen)
+    write(folder, {"apart.py": "import torch\ndef f(x):\n    return x.cuda().tolist()\n"})
+    raw_scan(request)
+    assert judged == ["apart.py"]
+    judged.clear()
+    write(folder, {"ops.py": dedent(PROJECT["ops.py"]).replace("bool(", "float(")})
+    raw_scan(request)
+    assert "ops.py" in judged
+    assert "apart.py" not in judged
 
 
 def test_errors_are_kept_too(tmp_path: Path, cache: Cache) -> None:

@@ -697,6 +697,7 @@ FLOWS = [
     ("from a shape", "python integer", "x, y = D.shape\nreturn y"),
     ("starred last", "python integer", "x, *y = 1, V\nreturn x"),
     ("starred rest holds the others", "device", "x, *y = 1, V, V\nreturn y[0]"),
+    ("starred rest of one", "device", "x, *y = 1, V\nreturn y[0]"),
     ("starred source does not pair up", "-device", "p = (1, 2)\nx, y = *p, V\nreturn x"),
     ("chained", "device certain", "x = y = V\nreturn y"),
     ("for", "device", "for x, (y, z) in [(1, (2, V))]:\n    return z"),
