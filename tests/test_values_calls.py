@@ -971,7 +971,7 @@ EVIDENCE = [
     ("moved to `place.device` at line 3", "def f(x, place):\n    return x.to(place.device)"),
     ("`cpu` at line 3 gives a host tensor", "def f(x):\n    return x.cpu()"),
     ("backward() is called on it", "def f(x):\n    x.backward()\n    return x"),
-    ("a `# hostlint:` comment says so", "def f(x):  # hostlint: device(x)\n    return x"),
+    ("line 2 says so", "def f(x):  # hostlint: device(x)\n    return x"),
     ("it is a module's parameter", "def f(model):\n    return next(model.parameters())"),
     ("`self.x`: `torch.zeros` at line 4 makes it on the device", (
         "class C:\n    def __init__(self):\n        self.x = torch.zeros(2, device='cuda')\n    def f(self):\n        return self.x\n"
@@ -1000,7 +1000,7 @@ def test_comments_on_assignments_and_headers(value_of: ValueOf) -> None:
             z = (
                 b
             )  # hostlint: device(z)
-            b.w = 1  # hostlint: device(b.w)
+            b.w = b.v  # hostlint: device(b.w)
             return a, x, y, z, b.w
     """
     detail = value_of(dedent(text)).detail
