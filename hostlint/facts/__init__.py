@@ -1,0 +1,1 @@
+"""What one file says: its outline and the value graphs of its functions."""

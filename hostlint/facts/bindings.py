@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 
 def read_name(b: FunctionBuilder, name: str, line: int) -> int:
+    """The node that a name holds here: bound in this function, in one around it, or in the module."""
     if b.env is not None:
         if name in b.env:
             return b.env[name]
@@ -58,6 +59,7 @@ def close_loop(b: FunctionBuilder, loop: Loop, ends: Sequence[Environment | None
 
 
 def names_of(target: ast.expr) -> list[str]:
+    """Every name in a target."""
     return [part.id for part in ast.walk(target) if isinstance(part, ast.Name)]
 
 
@@ -114,6 +116,7 @@ def _as_commented(b: FunctionBuilder, name: str, value: int) -> int:
 
 
 def store_item(b: FunctionBuilder, target: ast.Subscript, value: int, augmented: bool = False) -> int:
+    """`x[i] = v`, after which a local x is the container with the new element."""
     base, index = lower(b, target.value), lower(b, target.slice)
     result = b.add(Op.STORE, target.lineno, base, index, value)
     b.site(SiteKind.AUGMENTED if augmented else SiteKind.WRITE, result, target, subject=target.value)

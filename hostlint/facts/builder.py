@@ -125,7 +125,7 @@ class FunctionBuilder:
     def open_region(self, kind: RegionKind, line: int, text: str = "", targets: Sequence[str] = ()) -> int:
         """Enter a region; returns the one to go back to."""
         before = self.region
-        self.regions.append(Region(int(kind), before, line, text, tuple(targets)))  # type: ignore[arg-type]
+        self.regions.append(Region(int(kind), before, line, text, tuple(targets)))  # type: ignore[arg-type]  # as above
         self.region = len(self.regions) - 1
         return before
 

@@ -33,6 +33,7 @@ def _plain_function(function: FunctionOutline) -> tuple[object, ...]:
 
 
 def decode_outline(blob: bytes, path: str) -> FileOutline:
+    """The outline that `encode` made, for a file that now has this path."""
     module, lines, imports, stars, functions, classes, names = marshal.loads(blob)  # noqa: S302 - our own cache
     made = tuple(_function(plain) for plain in functions)
     return FileOutline(module, path, lines, imports, stars, made, tuple(map(ClassOutline._make, classes)), names)
@@ -46,6 +47,7 @@ def _function(plain: Any) -> FunctionOutline:
 
 
 def decode_graphs(blob: bytes) -> tuple[FunctionGraph, ...]:
+    """The graphs that `encode` made, in the outline's order."""
     graphs = marshal.loads(blob)  # noqa: S302 - our own cache
     return tuple(
         FunctionGraph(nodes, returns, yields, tuple(map(Site._make, sites)), *rest) for nodes, returns, yields, sites, *rest in graphs

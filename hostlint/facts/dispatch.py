@@ -13,6 +13,7 @@ _LOWERINGS: dict[type[ast.expr], Lowering] = {}
 
 
 def lowers(*kinds: type[ast.expr]) -> Callable[[Lowering], Lowering]:
+    """Registers the function as the one that lowers these kinds of expressions."""
     def register(function: Lowering) -> Lowering:
         _LOWERINGS.update(dict.fromkeys(kinds, function))
         return function

@@ -96,6 +96,7 @@ def enter(child: FunctionBuilder) -> None:
 
 
 def read_hints(child: FunctionBuilder, body: list[ast.stmt]) -> None:
+    """What comments on a function's header say of its parameters."""
     for line in range(child.line, max(child.line + 1, body[0].lineno)):
         for name, what in child.file.hints.get(line, ()):
             child.refinements.append((name, what))
@@ -124,5 +125,3 @@ def declare_class(b: FunctionBuilder, node: ast.ClassDef) -> int:
             made.attributes.extend((name, b.index, value, chains.get(name, "")) for value in nodes if b.nodes[value][0] != Op.FUNCTION)
     b.env, b.bindings, b.inside, b.self_name, b.assigns = saved
     return made.index
-
-

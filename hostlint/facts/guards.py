@@ -176,6 +176,7 @@ def is_off_switch(name: str, value: ast.expr) -> bool:
 
 
 def identifiers(test: ast.expr) -> Iterator[str]:
+    """Every name and attribute in a test."""
     for part in ast.walk(test):
         if isinstance(part, ast.Name):
             yield part.id

@@ -23,7 +23,6 @@ class RegionKind(IntEnum):
     RAISE = 8  # the arguments of a raise or the message of an assert
     EXPORT = 9  # tracing, scripting and export branches
     FALLBACK = 10  # runs only where the caller left an optional argument out
-    ELSE_OF_LOOP = 11  # reserved: code that a loop's break reaches
 
 
 class Region(NamedTuple):

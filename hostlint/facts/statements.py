@@ -23,6 +23,7 @@ Lowering = Callable[[FunctionBuilder, Any], None]
 
 
 def lower_block(b: FunctionBuilder, body: Sequence[ast.stmt]) -> None:
+    """Lowers statements in order; a guard that an `if` leaves open ends with the block."""
     region = b.region
     for position, statement in enumerate(body):
         outer = b.statement
