@@ -92,9 +92,6 @@ class Scopes:
         self._depth = 0
         self._resolved: dict[tuple[int, int, str], Symbol | None] = {}
 
-    def module_file(self, module: str) -> int | None:
-        return self._modules.get(module)
-
     def resolve(self, file: int, dotted: str, function: int = 0) -> Symbol | None:
         """What `dotted` means in that function's scope; None where it is a local value or not to be known."""
         key = (file, function, dotted)

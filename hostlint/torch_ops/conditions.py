@@ -69,6 +69,7 @@ def split_atom(atom: str) -> tuple[str, str]:
 
 
 def holds(atom: str, arguments: Arguments) -> bool:
+    """Whether one condition of a form is known to be met."""
     kind, name = split_atom(atom)
     if kind == "to":
         return any(given.place is _TARGETS[name] for given in arguments.get(TARGET, ()))

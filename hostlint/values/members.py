@@ -207,5 +207,3 @@ def _by_name(frame: Frame, name: str, otherwise: Value) -> Value:
     if name in DEVICE_ATTRIBUTES or name in conventions.device_names:
         return conventional(f"`.{name}` is a device tensor by convention")
     return otherwise
-
-
