@@ -325,6 +325,21 @@ def test_what_names_are_bound_to() -> None:
     ])
 
 
+def test_what_a_function_binds_to_a_global_name_belongs_to_the_module() -> None:
+    file = outline("""
+        model = None
+        def load():
+            global model, count
+            model = Model()
+            count = 1
+        def other():
+            model = Other()
+    """)
+    assert ("model", "Model()") in file.functions[0].assigns
+    assert ("model", "Other()") not in file.functions[0].assigns
+    assert [name for name, _ in file.globals] == ["model", "load", "other", "count"]
+
+
 def test_attributes_that_are_read() -> None:
     made = function(outline("def f(self, a):\n    self.x = 1\n    return self.x + self.y + a.b.c + self.z()\n"), "f")
     assert made.reads == ("self.y", "a.b", "self.z")
@@ -340,8 +355,8 @@ def test_header_comments() -> None:
         def h(x): return x  # hostlint: host(x)
     """)
     assert [one.flags for one in facts.outline.functions[1:]] == [FunctionFlag.HOT, FunctionFlag.COLD, 0]
-    assert facts.graphs[1].refinements == (("x", int(Refinement.DEVICE)),)
-    assert facts.graphs[3].refinements == (("x", int(Refinement.HOST)),)
+    assert facts.graphs[1].refinements == (("x", int(Refinement.SAID_DEVICE)),)
+    assert facts.graphs[3].refinements == (("x", int(Refinement.SAID_HOST)),)
 
 
 # sites

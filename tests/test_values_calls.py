@@ -304,6 +304,49 @@ FUNCTIONS = [
             LIMIT = V
             return LIMIT
     """),
+    ("global that another function binds", "device certain", """
+        LIMIT = None
+        def set():
+            global LIMIT
+            LIMIT = V
+        def f():
+            return LIMIT
+    """),
+    ("global that only another function binds", "device certain", """
+        def set():
+            global LIMIT
+            LIMIT = V
+        def f():
+            return LIMIT
+    """),
+    ("global that another function counts", "python certain", """
+        COUNT = 0
+        def count():
+            global COUNT
+            COUNT += 1
+        def f():
+            return COUNT
+    """),
+    ("nonlocal that a nested function binds", "device", """
+        def f():
+            last = None
+            def keep():
+                nonlocal last
+                last = V
+            def get():
+                return last
+            return get()
+    """),
+    ("nonlocal of the function that binds it", "host", """
+        def f():
+            x = H
+            def outer():
+                x = V
+                def inner():
+                    nonlocal x
+                    x = V + 1
+            return (lambda: x)()
+    """),
     ("global that an earlier round bound", "-python", """
         LIMIT = 1
         def f():
@@ -971,7 +1014,7 @@ EVIDENCE = [
     ("moved to `place.device` at line 3", "def f(x, place):\n    return x.to(place.device)"),
     ("`cpu` at line 3 gives a host tensor", "def f(x):\n    return x.cpu()"),
     ("backward() is called on it", "def f(x):\n    x.backward()\n    return x"),
-    ("line 2 says so", "def f(x):  # hostlint: device(x)\n    return x"),
+    ("a comment on line 2 says so", "def f(x):  # hostlint: device(x)\n    return x"),
     ("it is a module's parameter", "def f(model):\n    return next(model.parameters())"),
     ("`self.x`: `torch.zeros` at line 4 makes it on the device", (
         "class C:\n    def __init__(self):\n        self.x = torch.zeros(2, device='cuda')\n    def f(self):\n        return self.x\n"

@@ -58,6 +58,32 @@ def close_loop(b: FunctionBuilder, loop: Loop, ends: Sequence[Environment | None
         b.nodes[phi] = (int(Op.PHI), line, operands) if operands else _outer(b, name, loop.line)
 
 
+def hand_out(b: FunctionBuilder) -> None:
+    """What a function binds to a name that it declares global or nonlocal is one of the values of the scope that holds the name."""
+    for name, is_global in b.outer_names.items():
+        values = b.bindings.get(name, [])
+        if values and not all(_counts(b, value, name) for value in values):
+            holder = b.file.functions[0 if is_global else _holder(b, name)]
+            holder.bindings.setdefault(name, []).append(holder.add(Op.FREE, b.line, name, b.index))
+            holder.assigns.update((pair, None) for pair in b.assigns if pair[0] == name)
+
+
+def _holder(b: FunctionBuilder, name: str) -> int:
+    scope = b.file.functions[b.parent]
+    while scope.index and (name not in scope.bindings or name in scope.outer_names):
+        scope = b.file.functions[scope.parent]
+    return scope.index
+
+
+def _counts(b: FunctionBuilder, value: int, name: str) -> bool:
+    """`count += 1` makes of a number another number."""
+    op, _, *parts = b.nodes[value]
+    if op != Op.BINOP:
+        return False
+    operands = [b.nodes[part] for part in parts if isinstance(part, int)]
+    return any(node[0] == Op.CONST for node in operands) and any(node[0] in (Op.GLOBAL, Op.FREE) and node[2] == name for node in operands)
+
+
 def names_of(target: ast.expr) -> list[str]:
     """Every name in a target."""
     return [part.id for part in ast.walk(target) if isinstance(part, ast.Name)]

@@ -90,7 +90,7 @@ class FunctionBuilder:
     bound: list[tuple[str, int]] = field(default_factory=list)  # every binding in the order in which it was lowered
     refinements: list[tuple[str, int]] = field(default_factory=list)
     marks: list[tuple[int, int]] = field(default_factory=list)  # node -> Refinement that holds wherever the node is used
-    outer_names: set[str] = field(default_factory=set)  # declared global or nonlocal
+    outer_names: dict[str, bool] = field(default_factory=dict)  # declared global (True) or nonlocal
     statement: tuple[int, int] = (0, 0)
     loops: list[Loop] = field(default_factory=list)
     default_devices: list[int] = field(default_factory=list)  # open `with torch.device(…)` blocks

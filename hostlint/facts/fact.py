@@ -25,3 +25,4 @@ class Fact:
     heat: Heat
     measured: str  # what the table of torch says: "measured on H200, torch 2.11: ..." or "not measured: ..."
     detail: str = ""  # rule-specific: which condition held, e.g. "0-dim index", "alpha"
+    source: str = ""  # of the enclosing statement (of a compound one: its header), for rules that look at what is done with the value

@@ -12,7 +12,7 @@ class Op(IntEnum):
     CONST = 0  # type name, literal or None
     GLOBAL = 1  # name: module scope, import or builtin
     PARAM = 2  # index
-    FREE = 3  # name, index of the enclosing function that binds it
+    FREE = 3  # name, index of the function that binds it
     ATTR = 4  # base, name
     CALL = 5  # callee, arguments, ((keyword, node), …), whether * or ** is used
     INDEX = 6  # base, index
@@ -45,11 +45,13 @@ class Refinement(IntEnum):
     NOT_TENSOR = 1
     NOT_NONE = 2
     PYTHON = 3
-    DEVICE = 4  # tested (`x.is_cuda`) or said in a comment
+    DEVICE = 4  # tested: `x.is_cuda`
     HOST = 5
     CONSTANT = 6
     NUMPY = 7
     NONE = 8
+    SAID_DEVICE = 11  # by a `# hostlint: device(x)` comment
+    SAID_HOST = 12
     EMPTY = 10  # `len(x) == 0`, or `if not x` of a list
     GRADIENT = 9  # backward() is called on it
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import hostlint.facts.calls
 import hostlint.facts.expressions  # noqa: F401 - registers the lowerings
+from hostlint.facts.bindings import hand_out
 from hostlint.facts.builder import ClassBuilder, FileBuilder, FunctionBuilder
 from hostlint.facts.functions import enter, read_hints
 from hostlint.facts.graph import FunctionGraph, Op, Refinement
@@ -41,6 +42,8 @@ def lower_file(text: str, path: str, module: str, is_package: bool = False) -> F
             enter(child)
             read_hints(child, body)
             lower_block(child, body)
+    for function in file.functions[1:]:
+        hand_out(function)
     graphs = tuple(_graph(function) for function in file.functions)
     return FileFacts(_outline(file, file.positions.count, graphs), graphs)
 
@@ -64,7 +67,7 @@ def _comments(text: str) -> tuple[dict[int, tuple[tuple[str, int], ...]], dict[i
     hints: dict[int, tuple[tuple[str, int], ...]] = {}
     flags: dict[int, int] = {}
     for line, hint in parse(text).hints.items():
-        named = ((Refinement.DEVICE, hint.device), (Refinement.HOST, hint.host), (Refinement.CONSTANT, hint.constant))
+        named = ((Refinement.SAID_DEVICE, hint.device), (Refinement.SAID_HOST, hint.host), (Refinement.CONSTANT, hint.constant))
         hints[line] = tuple((name, int(what)) for what, names in named for name in names)
         if hint.heat is not None:
             flags[line] = FunctionFlag.HOT if hint.heat is HeatHint.HOT else FunctionFlag.COLD

@@ -266,7 +266,7 @@ def _import(b: FunctionBuilder, node: ast.Import | ast.ImportFrom) -> None:
 
 
 def _scope(b: FunctionBuilder, node: ast.Global | ast.Nonlocal) -> None:
-    b.outer_names.update(node.names)
+    b.outer_names.update(dict.fromkeys(node.names, isinstance(node, ast.Global)))
 
 
 _LOWERINGS: dict[type[ast.stmt], Lowering] = {

@@ -30,6 +30,14 @@ def _host(value: Value, why: str) -> Value:
     return replace(value, place=Place.HOST, why=why or "it was tested to be", detail=None)
 
 
+def _said_device(value: Value, why: str) -> Value:
+    return replace(value, place=Place.DEVICE, why=f"a comment on {why}", confidence=Confidence.CERTAIN, detail=None)
+
+
+def _said_host(value: Value, why: str) -> Value:
+    return replace(value, place=Place.HOST, why=f"a comment on {why}", confidence=Confidence.CERTAIN, detail=None)
+
+
 def _tensor(value: Value, why: str) -> Value:
     if value.is_tensor:
         return value
@@ -59,7 +67,8 @@ def _empty(value: Value, why: str) -> Value:
 
 
 _BY_REFINEMENT: dict[Refinement, Callable[[Value, str], Value]] = {
-    Refinement.DEVICE: _device, Refinement.HOST: _host, Refinement.TENSOR: _tensor, Refinement.NOT_TENSOR: _not_tensor,
+    Refinement.DEVICE: _device, Refinement.HOST: _host, Refinement.SAID_DEVICE: _said_device, Refinement.SAID_HOST: _said_host,
+    Refinement.TENSOR: _tensor, Refinement.NOT_TENSOR: _not_tensor,
     Refinement.GRADIENT: _gradient, Refinement.PYTHON: _python, Refinement.NOT_NONE: _not_none, Refinement.EMPTY: _empty,
     Refinement.NUMPY: lambda value, why: NUMPY, Refinement.NONE: lambda value, why: NONE,
 }  # fmt: skip
