@@ -1043,7 +1043,7 @@ def test_comments_on_assignments_and_headers(value_of: ValueOf) -> None:
             z = (
                 b
             )  # hostlint: device(z)
-            b.w = b.v  # hostlint: device(b.w)
+            b.w = 1  # hostlint: device(b.w)
             return a, x, y, z, b.w
     """
     detail = value_of(dedent(text)).detail
