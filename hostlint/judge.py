@@ -1,7 +1,7 @@
 """From evaluated functions to findings: which sites wait, how hot they are, and what the rules say of them."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from hostlint.facts.fact import Fact
@@ -156,7 +156,7 @@ class Words:
     def finding(self, fact: Fact, rule: Rule) -> Finding | None:
         if rule.check is None:
             return None
-        problem = rule.check(fact, self.expression(fact.span))
+        problem = rule.check(replace(fact, source=self.statement(fact.statement)), self.expression(fact.span))
         if problem is None:
             return None
         return Finding(
@@ -180,6 +180,10 @@ class Words:
 
         # in parentheses, so that an expression may go on over lines as it does in its file
         return cst.parse_expression(f"({self.source(span)}\n)")
+
+    def statement(self, lines: tuple[int, int]) -> str:
+        first, last = lines
+        return "\n".join(self._lines[first - 1 : last])
 
     def source(self, span: Span) -> str:
         lines = self._lines[span.line - 1 : span.end_line]

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from hostlint.facts.fact import Fact
 
 LONGEST_QUOTE = 60
+ONE_UPLOAD = (
+    "values that the host makes anew each step need one upload: gather them in one tensor and copy it with `non_blocking=True` from pinned"
+    " buffers that are kept (a ring, an event each)"
+)
 
 
 def when(fact: Fact) -> str:
