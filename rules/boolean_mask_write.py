@@ -9,7 +9,9 @@ and a write and waits for both. A Python number is different: torch turns `x[mas
   `masked_fill(mask, 0)` is not the same as multiplying by zero.
 - `where` makes a new tensor: if other names share the memory of `x`, use `x.copy_(torch.where(...))`. In a differentiable place a NaN
   in the branch that is not taken reaches the gradient.
-- Values packed to the true elements (`x[mask] = packed`): `x.masked_scatter(mask, packed)`.
+- Values packed to the true elements (`x[mask] = packed`, as many as the mask has true ones) are no case for `where`, which would place
+  them wrongly: `x.masked_scatter(mask, packed)`, or positions worked out once before the loop and `index_copy`.
+- A mask of fewer dimensions than `x` needs them for both: `mask[:, None]`.
 
 ## Not flagged
 A Python number or a 0-dim host tensor as the value; slices and integer positions on the device; `masked_fill`, `masked_scatter`; host
@@ -37,6 +39,7 @@ from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
 from hostlint.rule import Example, Problem, Rule
+from hostlint.syntax import bare, is_packed, masked, operand, parsed, reads_through, unmasked, walk
 from hostlint.wording import text, when, whole
 
 if TYPE_CHECKING:
@@ -46,17 +49,65 @@ if TYPE_CHECKING:
 
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
-    reads = f"the write through the mask in `{whole(node)}` makes the host wait for the device {when(fact)}"
-    return Problem(f"{reads}; use {_instead(node)} (in `copy_` where other names share the memory)")
+    writes = f"the write through the mask in `{whole(node)}` makes the host wait for the device {when(fact)}"
+    return Problem(f"{writes}; {_instead(fact, node)} (a mask of rows as `mask[:, None]`; in `copy_` where others share the memory)")
 
 
-def _instead(node: cst.BaseExpression) -> str:
+def _instead(fact: Fact, node: cst.BaseExpression) -> str:
     import libcst as cst
 
-    match node:
-        case cst.Subscript(value=base, slice=[cst.SubscriptElement(slice=cst.Index(value=mask))]):
-            return f"`torch.where({text(mask)}, new, {text(base)})`"
-    return "`torch.where(mask, new, old)`"
+    pair = masked(node)
+    if pair is None:
+        return "one value or values of full shape: `torch.where(mask, new, old)`; packed values: `masked_scatter`"
+    base, mask = pair
+    match _write(fact, node):
+        case cst.AugAssign(operator=operator, value=value):
+            return _arithmetic(base, mask, bare(operator).removesuffix("="), value)
+        case cst.Assign(value=value) | cst.Call(args=[_, cst.Arg(value=value), *_]):
+            return _value(base, mask, value)
+    return _either(base, mask, "new")
+
+
+def _write(fact: Fact, node: cst.BaseExpression) -> cst.CSTNode | None:
+    """The assignment that writes to the expression, or the expression itself where it is a call."""
+    import libcst as cst
+
+    if isinstance(node, cst.Call):
+        return node
+    statement = parsed(fact.source)
+    for part in walk(statement) if statement is not None else ():
+        match part:
+            case cst.Assign(targets=targets) if any(bare(target.target) == bare(node) for target in targets):
+                return part
+            case cst.AugAssign(target=target) if bare(target) == bare(node):
+                return part
+    return None
+
+
+def _arithmetic(base: cst.BaseExpression, mask: cst.BaseExpression, operator: str, value: cst.BaseExpression) -> str:
+    """The cure of `x[mask] op= value`."""
+    full = unmasked(value, mask)
+    cure = f"use `torch.where({text(mask)}, {text(base)} {operator} {operand(full)}, {text(base)})`"
+    return f"where `{text(full)}` can be had in full size, {cure}" if is_packed(value, mask) else cure
+
+
+def _value(base: cst.BaseExpression, mask: cst.BaseExpression, value: cst.BaseExpression) -> str:
+    """The cure of `x[mask] = value`."""
+    if is_packed(value, mask):
+        once = "take the positions once before the loop for `index_select` and `index_copy`"
+        return f"the value is packed to the true elements: use {_scatter(base, mask, text(value))}, or {once}"
+    if any(reads_through(part, mask) for part in walk(value)):
+        return f"use `torch.where({text(mask)}, {text(unmasked(value, mask))}, {text(base)})`"
+    return _either(base, mask, text(value))
+
+
+def _either(base: cst.BaseExpression, mask: cst.BaseExpression, value: str) -> str:
+    full = f"`torch.where({text(mask)}, {value}, {text(base)})` if `{value}` is one value or of full shape"
+    return f"use {full}, {_scatter(base, mask, value)} if it is packed to the true elements"
+
+
+def _scatter(base: cst.BaseExpression, mask: cst.BaseExpression, value: str) -> str:
+    return f"`{text(base)}.masked_scatter({text(mask)}, {value})`"
 
 
 RULE = Rule(
