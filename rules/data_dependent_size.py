@@ -8,13 +8,15 @@ could be larger.
 - `F.one_hot(ids, num_classes=n)`.
 - `repeat_interleave(x, counts, output_size=total)` with a total that the host knows.
 - `bincount(ids, minlength=n)`: `torch.zeros(n, dtype=ids.dtype, device=ids.device).scatter_add_(0, ids, torch.ones_like(ids))`, the same
-  integers; an id beyond `n` is then an error. Leave it where `.tolist()` of the counts follows at once. Sums of float weights are not
+  integers; an id beyond `n` is then an error. Sums of float weights are not
   deterministic.
 - Class sums over `unique` labels: `index_add_`, or a one-hot product; means over masked rows differ in the last bits.
 - `histc(x, bins, low, high)` with the range given; `nms` once, when the result is made, after a `topk` by score.
 
 ## Not flagged
-The forms with a size; `repeat_interleave` by a Python int; `topk`, `sort`, `cumsum`, `multinomial`, `randperm`; host tensors and NumPy.
+A result that the host copies in the same expression (`bincount(ids).tolist()`, `unique(x).cpu()`): the copy waits anyway and is found as
+such. The forms with a size; `repeat_interleave` by a Python int; `topk`, `sort`, `cumsum`, `multinomial`, `randperm`; host tensors and
+NumPy.
 
 ## Evidence
 NVIDIA H200, torch 2.11:
@@ -40,6 +42,7 @@ from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
 from hostlint.rule import Example, Problem, Rule
+from hostlint.syntax import around, function
 from hostlint.wording import waits, whole
 
 if TYPE_CHECKING:
@@ -59,17 +62,20 @@ CURES["nms"] = CURES["batched_nms"] = "it returns what survives: keep a fixed nu
 
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
-    cure = CURES.get(_function(node), "use a form whose size the host knows, or compute it once before the loop")
+    if _copied(fact, node):
+        return None  # that copy waits anyway, and is a fact of its own
+    cure = CURES.get(function(node), "use a form whose size the host knows, or compute it once before the loop")
     return Problem(f"{waits(fact, whole(node))} to learn the size of the result; {cure}")
 
 
-def _function(node: cst.BaseExpression) -> str:
+def _copied(fact: Fact, node: cst.BaseExpression) -> bool:
+    """Whether the host copies the result in the same expression."""
     import libcst as cst
 
-    match node:
-        case cst.Call(func=cst.Attribute(attr=cst.Name(name)) | cst.Name(name)):
-            return name
-    return ""
+    match around(fact, node):
+        case [cst.Attribute(attr=cst.Name("tolist" | "cpu" | "numpy" | "item")), cst.Call(), *_]:
+            return True
+    return False
 
 
 RULE = Rule(
