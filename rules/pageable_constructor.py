@@ -10,7 +10,9 @@ the host waits until it is done, also for a single number.
 - A range: `torch.arange(a, b, device=...)`.
 - A constant: a buffer (`register_buffer(..., persistent=False)`), or a memo by (values, dtype, device) that nobody writes into. Keep the
   order of the operations: in half precision `1 / std` cast is not `1 / cast(std)`.
-- Values that change: one upload before the loop for all steps, then index it by the host's step counter.
+- Values of all steps that are known before the loop: one upload there, then index it by the host's step counter.
+- Values that come from the host anew each step (a simulator, a tokenizer, ragged lists): one upload a step is needed. Gather them in one
+  tensor and copy it with `non_blocking=True` from pinned memory that was allocated once; rewrite that only after its event.
 - Nothing is made in a graph capture; an upload there is an error, or stale data.
 
 ## Not flagged
@@ -37,7 +39,8 @@ from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
 from hostlint.rule import Example, Problem, Rule
-from hostlint.wording import text, when, whole
+from hostlint.syntax import function, is_constant
+from hostlint.wording import ONE_UPLOAD, text, when, whole
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -52,21 +55,30 @@ def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
 def _instead(node: cst.BaseExpression) -> str:
     import libcst as cst
 
-    fill = "new_full" if isinstance(node, cst.Call) and _name(node) == "new_tensor" else "torch.full"
-    match node:
-        case cst.Call(args=[cst.Arg(value=cst.BaseNumber() | cst.UnaryOperation() as value), *_]):
-            return f"fill on the device: `{fill}((), {text(value)}, ...)`, with the dtype stated"
-        case cst.Call(args=[cst.Arg(value=cst.List(elements=[cst.Element(value=value)])), *_]):
-            return f"fill on the device: `{fill}((1,), {text(value)}, ...)`, with the dtype stated"
-        case cst.Call(args=[cst.Arg(value=cst.Call(func=cst.Name("range"))), *_]):
+    fill = "new_full" if function(node) == "new_tensor" else "torch.full"
+    data = _data(node)
+    match data:
+        case cst.BaseNumber() | cst.UnaryOperation(expression=cst.BaseNumber()):
+            return f"fill on the device: `{fill}((), {text(data)}, ...)`, with the dtype stated"
+        case cst.List(elements=[cst.Element(value=value)]) if not isinstance(value, cst.List | cst.Tuple | cst.ListComp):
+            number = isinstance(value, cst.BaseNumber | cst.UnaryOperation | cst.BinaryOperation)
+            condition = "" if number else f"where `{text(value)}` is one number, "
+            return f"{condition}fill on the device: `{fill}((1,), {text(value)}, ...)`, with the dtype stated"
+        case cst.Call(func=cst.Name("range")) | cst.List(elements=[cst.StarredElement(value=cst.Call(func=cst.Name("range")))]):
             return "make the range on the device with `torch.arange`"
-    return "fill a single number with `torch.full`, keep a constant in a buffer or memo, upload changing values once before the loop"
+    if data is not None and is_constant(data):
+        one = f" (one number: `{fill}`)" if isinstance(data, cst.Attribute | cst.Subscript) else ""
+        return f"keep the constant `{text(data)}` on the device in a buffer or memo{one}; upload a schedule as a whole, then index it"
+    return f"one number: `{fill}`; a constant: a buffer or memo; {ONE_UPLOAD}"
 
 
-def _name(call: cst.Call) -> str:
+def _data(node: cst.BaseExpression) -> cst.BaseExpression | None:
     import libcst as cst
 
-    return call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
+    for argument in node.args if isinstance(node, cst.Call) else ():
+        if argument.keyword is None or argument.keyword.value in {"data", "obj"}:
+            return argument.value
+    return None
 
 
 RULE = Rule(
