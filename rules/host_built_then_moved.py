@@ -10,6 +10,8 @@ device could have made most of them itself.
   result: a buffer, or a memo by (size, dtype, device).
 - Random numbers with a host generator: draw them on the host once per request and upload the whole block.
 - `torch.tensor([...]).to(device)`: see pageable-constructor; a literal becomes a buffer or `torch.full`.
+- Ragged lists that are padded on the host, numbers that a host function returns: one upload a step is needed. Gather them in one tensor
+  and copy it with `non_blocking=True` from pinned memory that was allocated once; rewrite that only after its event.
 
 ## Not flagged
 Factories with `device=`; a tensor that stays on the host; uploads behind a memo, in `__init__`, before the loop; a received tensor (see
@@ -35,7 +37,8 @@ from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
 from hostlint.rule import Example, Problem, Rule
-from hostlint.wording import when, whole
+from hostlint.syntax import ELEMENTWISE, function, is_constant
+from hostlint.wording import ONE_UPLOAD, text, when, whole
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -43,6 +46,13 @@ if TYPE_CHECKING:
     from hostlint.facts.fact import Fact
 
 ALIKE = frozenset({"arange", "zeros", "ones", "full", "empty", "eye", "zeros_like", "ones_like", "full_like", "empty_like"})
+CONSTRUCTORS = frozenset(
+    {"tensor", "as_tensor", "from_numpy", "FloatTensor", "LongTensor", "IntTensor", "BoolTensor", "stack", "cat", "pad_sequence"}
+)
+RANDOM = frozenset({"rand", "randn", "randint", "randperm", "rand_like", "randn_like", "normal", "bernoulli", "multinomial"})
+SHAPING = ELEMENTWISE - {"exp", "expm1", "log", "log1p", "pow", "reciprocal", "rsqrt", "sigmoid", "sqrt", "tanh"} | frozenset(
+    {"expand", "flatten", "permute", "repeat", "reshape", "squeeze", "t", "transpose", "tril", "triu", "unsqueeze", "view"}
+)  # methods whose result has the same bits on both sides
 
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
@@ -52,13 +62,36 @@ def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
 def _instead(node: cst.BaseExpression) -> str:
     import libcst as cst
 
+    built = _built(node)
+    match built:
+        case cst.Call(args=[cst.Arg(value=data), *_]) if function(built) in CONSTRUCTORS and is_constant(data):
+            return f"keep `{text(data)}` on the device in a buffer or memo, or fill one number there (`torch.full`, `device=`)"
+        case cst.Call(func=cst.Attribute(value=cst.Name("torch"), attr=cst.Name(factory))) if factory in ALIKE:
+            return f"give `torch.{factory}` the device (`device=`), the values are the same"
+        case cst.Call() if function(built) in CONSTRUCTORS:
+            return f"a constant: a buffer or memo; {ONE_UPLOAD}"
+        case cst.Call() if function(built) in RANDOM:
+            return "draw for all steps before the loop and upload once, or draw on the device (the same seed gives other numbers)"
+        case cst.Call(func=cst.Attribute(value=cst.Name("torch"))):
+            return "build it on the device (`device=`), or keep the uploaded result where its last bits must stay the host's"
+    return f"a constant: keep the uploaded result; fills and ranges: build with `device=`; {ONE_UPLOAD}"
+
+
+def _built(node: cst.BaseExpression) -> cst.BaseExpression:
+    """What is moved, without the methods between that keep its values."""
+    import libcst as cst
+
     match node:
-        case cst.Call(func=cst.Attribute(value=cst.Call(func=cst.Attribute(value=cst.Name("torch"), attr=cst.Name(factory))))):
-            if factory in ALIKE:
-                return f"give `torch.{factory}` the device (`device=`), the values are the same"
-            if factory in {"tensor", "as_tensor", "from_numpy"}:
-                return "keep a constant in a buffer or memo, upload changing values once before the loop"
-    return "build it on the device (`device=`), or keep the uploaded result where its last bits must stay the host's"
+        case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name("to" | "cuda"))):
+            node = inner
+    while True:
+        match node:
+            case cst.Call(func=cst.Attribute(value=cst.Call() | cst.Subscript() as inner, attr=cst.Name(name))) if name in SHAPING:
+                node = inner
+            case cst.Subscript(value=cst.Call() as inner):
+                node = inner
+            case _:
+                return node
 
 
 RULE = Rule(
