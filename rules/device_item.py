@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
 from hostlint.rule import Example, Problem, Rule
+from hostlint.syntax import function, parsed, walk
 from hostlint.wording import receiver, text, waits, whole
 
 if TYPE_CHECKING:
@@ -39,14 +40,19 @@ if TYPE_CHECKING:
 
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
-    return Problem(f"{waits(fact, whole(node))}; {_instead(node, receiver(node, fact.subject))}")
+    return Problem(f"{waits(fact, whole(node))}; {_instead(fact, node, receiver(node, fact.subject))}")
 
 
-def _instead(node: cst.BaseExpression, subject: str) -> str:
+def _instead(fact: Fact, node: cst.BaseExpression, subject: str) -> str:
     import libcst as cst
 
-    later = f"keep `{subject}` on the device (detached, sums in float64) and read it after the loop, every N steps or one step late"
+    how = "detached, sums in float64" if _is_summed(fact) else "detached"
+    later = f"keep `{subject}` on the device ({how}) and read it after the loop, every N steps or one step late"
     match node:
+        case cst.Call(func=cst.Attribute(value=value)) if any(function(part) in {"nonzero", "argwhere"} for part in walk(value)):
+            return "the step of a schedule: count on the host; else `mask.int().argmax()` keeps the first hit a tensor (0 if there is none)"
+        case cst.Call(func=cst.Attribute(value=cst.Subscript(value=cst.Name() | cst.Attribute() as table))) if _indexes(text(table)):
+            return "the step of a schedule: count on the host (set the counter with it); else use the tensor itself (`index_select`)"
         case cst.Call(func=cst.Attribute(value=cst.Call(func=cst.Attribute(attr=cst.Name("any" | "all"))))):
             return "combine the flag on the device (`|=`, `&=`) and read it every N steps, or read the flag of the step before"
         case cst.Call(func=cst.Attribute(value=cst.Call(func=cst.Attribute(attr=cst.Name("argmax" | "argmin" | "multinomial"))))):
@@ -54,6 +60,18 @@ def _instead(node: cst.BaseExpression, subject: str) -> str:
         case cst.Call(func=cst.Attribute(value=cst.Subscript(value=table))):
             return f"if `{text(table)}` stays the same over the steps, `.tolist()` it once before the loop; else {later}"
     return later
+
+
+def _is_summed(fact: Fact) -> bool:
+    """Whether the number goes into a running sum; where the statement is not known, it may."""
+    import libcst as cst
+
+    statement = parsed(fact.source)
+    return statement is None or any(isinstance(part, cst.AugAssign) for part in walk(statement))
+
+
+def _indexes(name: str) -> bool:
+    return any(word in {"index", "indices", "idx", "idxs", "inds", "positions"} for word in name.rpartition(".")[2].lower().split("_"))
 
 
 RULE = Rule(
