@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
 from hostlint.rule import Example, Problem, Rule
+from hostlint.syntax import operand
 from hostlint.wording import short, text, when, whole
 
 if TYPE_CHECKING:
@@ -38,7 +39,18 @@ if TYPE_CHECKING:
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
     reads = f"`{whole(node)}` reads its device scalars one by one {when(fact)}, and the host waits for each"
-    return Problem(f"{reads}; use `torch.stack({_elements(node, fact.subject)})`, with `full_like` for Python numbers among them")
+    return Problem(f"{reads}; {_instead(node, fact.subject)} (on the device, with the gradient and dtype of its parts)")
+
+
+def _instead(node: cst.BaseExpression, subject: str) -> str:
+    import libcst as cst
+
+    match node:
+        case cst.Call(args=[cst.Arg(value=cst.List(elements=[cst.Element(value=one)])), *_]):
+            return f"use `{operand(one)}.reshape(1)`"
+        case cst.Call(args=[cst.Arg(value=cst.BinaryOperation(cst.List(elements=[cst.Element(value=one)]), cst.Multiply(), count)), *_]):
+            return f"use `{operand(one)}.expand({text(count)})`"
+    return f"use `torch.stack({_elements(node, subject)})`, with `full_like` for Python numbers among them"
 
 
 def _elements(node: cst.BaseExpression, subject: str) -> str:
