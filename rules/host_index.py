@@ -33,31 +33,40 @@ from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
 from hostlint.rule import Example, Problem, Rule
-from hostlint.wording import when, whole
+from hostlint.syntax import is_constant
+from hostlint.wording import text, when, whole
 
 if TYPE_CHECKING:
     import libcst as cst
 
     from hostlint.facts.fact import Fact
 
+KEPT = "keep the index on the device (a buffer, or a tensor made before the loop)"
+CHANGING = "one that changes each step: upload a step's indices together, `non_blocking`, from kept pinned memory"
+
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
     uploads = f"`{whole(node)}` uploads its index {when(fact)}, and the host waits for the copy"
-    return Problem(f"{uploads}; {_slice(node)}keep the index on the device (a buffer, or a tensor made before the loop)")
+    return Problem(f"{uploads}; {_instead(node)}")
 
 
-def _slice(node: cst.BaseExpression) -> str:
-    """The slice that picks the same elements, where the list is a regular one."""
+def _instead(node: cst.BaseExpression) -> str:
+    """The slice that picks the same elements where the index is a regular one; else the index stays on the device."""
     import libcst as cst
 
-    match node:
-        case cst.Subscript(slice=parts):
-            for part in parts:
-                match part.slice:
-                    case cst.Index(value=cst.List(elements=elements)):
-                        words = _regular([element.value for element in elements])
-                        return f"slice with `{words}`, or " if words else ""
-    return ""
+    for part in node.slice if isinstance(node, cst.Subscript) else ():
+        match part.slice:
+            case cst.Index(value=cst.List(elements=elements)):
+                words = _regular([element.value for element in elements])
+                fixed = all(is_constant(element.value) for element in elements)
+                return f"slice with `{words}` (a view), or {KEPT}" if words else KEPT if fixed else f"{KEPT}; {CHANGING}"
+            case cst.Index(value=cst.Call(func=cst.Name("range"), args=bounds)):
+                return f"slice with `{_bounds([text(bound.value) for bound in bounds])}` (a view)"
+    return f"{KEPT}; {CHANGING}"
+
+
+def _bounds(bounds: list[str]) -> str:
+    return f":{bounds[0]}" if len(bounds) == 1 else ":".join(bounds)
 
 
 def _regular(elements: list[cst.BaseExpression]) -> str:
