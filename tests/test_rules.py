@@ -14,6 +14,7 @@ from hostlint.facts.fact import Fact
 from hostlint.facts.kinds import FactKind
 from hostlint.model import ChainLink, Confidence, Heat, HeatLevel, Span
 from hostlint.rule import Example, Rule
+from hostlint.scan import scan_text
 from hostlint.testing import check_example, marked_lines, unmarked
 
 MEASURED = Path(__file__).parents[1] / "hostlint" / "torch_ops" / "waits_h200.json"
@@ -73,11 +74,11 @@ def parsed(source: str) -> cst.BaseExpression:
     return cst.parse_expression(f"({source}\n)")
 
 
-def fact(kind: FactKind, source: str, heat: Heat | None = None, detail: str = "", call: str = "") -> Fact:
+def fact(kind: FactKind, source: str, heat: Heat | None = None, detail: str = "", call: str = "", statement: str = "") -> Fact:
     chain = (ChainLink("pkg/run.py", 7, "denoise"),)
     return Fact(
         kind, "pkg/mod.py", "Model.forward", Span(3, 5, 3, 5 + len(source)), (3, 3), call, "t", "evidence", Confidence.CERTAIN,
-        heat or Heat(HeatLevel.CALL, chain), "measured", detail,
+        heat or Heat(HeatLevel.CALL, chain), "measured", detail, statement,
     )  # fmt: skip
 
 
@@ -85,6 +86,8 @@ MESSAGES = [
     (FactKind.ITEM, "loss.item()", "keep `loss` on the device"),
     (FactKind.ITEM, "(x == eos).all().item()", "combine the flag on the device"),
     (FactKind.ITEM, "logits.argmax(-1).item()", "keep the index a tensor"),
+    (FactKind.ITEM, "(x == y).nonzero()[0].item()", "count on the host"),
+    (FactKind.ITEM, "indices[1].item()", "count on the host"),
     (FactKind.ITEM, "self.sigmas[i].item()", "if `self.sigmas` stays the same over the steps"),
     (FactKind.SCALAR_CAST, "math.isfinite(norm)", "`torch.isfinite(t)`"),
     (FactKind.SCALAR_CAST, "math.sqrt(norm)", "use `torch.sqrt`"),
@@ -115,13 +118,15 @@ MESSAGES = [
     (FactKind.SCALAR_ARGUMENT, "torch.arange(t)", "range of fixed size"),
     (FactKind.SCALAR_ARGUMENT, "x.topk(k)", "host number"),
     (FactKind.TENSOR_OF_TENSORS, "torch.tensor([a, b], device=d)", "`torch.stack([a, b])`"),
+    (FactKind.TENSOR_OF_TENSORS, "torch.tensor([t / 1000])", "`(t / 1000).reshape(1)`"),
+    (FactKind.TENSOR_OF_TENSORS, "torch.tensor([t] * x.shape[0], device=d)", "`t.expand(x.shape[0])`"),
     (FactKind.NONZERO, "(self.timesteps == t).nonzero()", "count steps on the host"),
     (FactKind.NONZERO, "torch.nonzero(timesteps == t)", "count steps on the host"),
     (FactKind.NONZERO, "torch.where(mask)", "`nonzero_static`"),
-    (FactKind.MASK_READ, "x[valid]", "`torch.where(valid, x, 0.0)`"),
-    (FactKind.MASK_READ, "x.masked_select(valid)", "`torch.where(mask, x, 0.0)`"),
+    (FactKind.MASK_READ, "x[valid]", "positions once before the loop"),
+    (FactKind.MASK_READ, "x.masked_select(valid)", "positions once before the loop"),
     (FactKind.MASK_WRITE, "x[hole]", "`torch.where(hole, new, x)`"),
-    (FactKind.MASK_WRITE, "x.index_put_((m,), v)", "`torch.where(mask, new, old)`"),
+    (FactKind.MASK_WRITE, "x.index_put_((m,), v)", "`torch.where(m, v, x)`"),
     (FactKind.DATA_DEPENDENT_SIZE, "F.one_hot(ids)", "`num_classes=`"),
     (FactKind.DATA_DEPENDENT_SIZE, "x.repeat_interleave(n)", "`output_size=`"),
     (FactKind.DATA_DEPENDENT_SIZE, "torch.bincount(ids)", "`scatter_add_`"),
@@ -156,14 +161,27 @@ MESSAGES = [
     (FactKind.UPLOAD_CONSTRUCTOR, "x.new_tensor([1.0])", "`new_full((1,), 1.0, ...)`"),
     (FactKind.UPLOAD_CONSTRUCTOR, "torch.tensor(range(n), device=d)", "`torch.arange`"),
     (FactKind.UPLOAD_CONSTRUCTOR, "torch.tensor(mean, device=d)", "buffer or memo"),
+    (FactKind.UPLOAD_CONSTRUCTOR, "torch.tensor(mean, device=d)", "`non_blocking=True` from pinned buffers that are kept"),
+    (FactKind.UPLOAD_CONSTRUCTOR, "torch.tensor(data=self.mean, device=d)", "the constant `self.mean` on the device"),
+    (FactKind.UPLOAD_CONSTRUCTOR, "torch.tensor([0, 4], device=d)", "keep the constant `[0, 4]` on the device"),
+    (FactKind.UPLOAD_CONSTRUCTOR, "torch.tensor([step], device=d)", "where `step` is one number, fill on the device"),
+    (FactKind.UPLOAD_CONSTRUCTOR, "torch.tensor([r.ids for r in rows], device=d)", "one upload"),
     (FactKind.HOST_BUILT_MOVE, "torch.arange(n).to(d)", "give `torch.arange` the device"),
-    (FactKind.HOST_BUILT_MOVE, "torch.tensor([1.0]).to(d)", "buffer or memo"),
+    (FactKind.HOST_BUILT_MOVE, "torch.tensor([1.0]).to(d)", "keep `[1.0]` on the device in a buffer or memo"),
+    (FactKind.HOST_BUILT_MOVE, "torch.arange(n).float().unsqueeze(0).to(d)", "give `torch.arange` the device"),
+    (FactKind.HOST_BUILT_MOVE, "torch.arange(n).float().exp().to(d)", "a constant: keep the uploaded result"),
+    (FactKind.HOST_BUILT_MOVE, "pad_sequence([torch.tensor(r) for r in rows]).to(d)", "one upload"),
+    (FactKind.HOST_BUILT_MOVE, "torch.tensor(rewards).to(d)", "one upload"),
+    (FactKind.HOST_BUILT_MOVE, "torch.randn(n).to(d)", "the same seed gives other numbers"),
+    (FactKind.HOST_BUILT_MOVE, "rows.to(d)", "one upload"),
     (FactKind.HOST_BUILT_MOVE, "torch.exp(x).to(d)", "last bits"),
     (FactKind.BLOCKING_UPLOAD, "h.to(d)", "move `h` once before the loop"),
     (FactKind.BLOCKING_UPLOAD, "x.copy_(h)", "move `h` once before the loop"),
     (FactKind.BLOCKING_UPLOAD, "x[2:4]", "the host tensor written to `x[2:4]`"),
     (FactKind.BLOCKING_UPLOAD, "torch.tensor(h, device=d)", "kept pinned buffer"),
-    (FactKind.HOST_INDEX, "x[:, [0, 2, 4]]", "slice with `0:5:2`"),
+    (FactKind.HOST_INDEX, "x[:, [0, 2, 4]]", "slice with `0:5:2` (a view)"),
+    (FactKind.HOST_INDEX, "x[:, range(2, n)]", "slice with `2:n` (a view)"),
+    (FactKind.HOST_INDEX, "x[rows]", "upload a step's indices together"),
     (FactKind.HOST_INDEX, "x[[3, 4, 5]]", "slice with `3:6`"),
     (FactKind.HOST_INDEX, "x[[0, 3, 5]]", "copy; keep the index on the device"),
     (FactKind.HOST_INDEX, "x[rows]", "copy; keep the index on the device"),
@@ -187,7 +205,66 @@ def test_message(kind: FactKind, source: str, words: str) -> None:
     assert words in problem.message
     assert "(called from `denoise`, pkg/run.py:7)" in problem.message
     assert "\n" not in problem.message
+    assert "``" not in problem.message
     assert f"`{wording.short(source)}`" in problem.message
+
+
+SEEN = [  # what is done with the value decides the cure
+    (FactKind.MASK_WRITE, "x[m]", "    x[m] = packed", "`x.masked_scatter(m, packed)` if it is packed"),
+    (FactKind.MASK_WRITE, "x[m]", "x[m] = y[m]", "use `torch.where(m, y, x)`"),
+    (FactKind.MASK_WRITE, "x[m]", "x[m] = x[m] * f", "use `torch.where(m, x * f, x)`"),
+    (FactKind.MASK_WRITE, "x[m]", "x[m] = x[m].clamp(0, 1)", "use `torch.where(m, x.clamp(0, 1), x)`"),
+    (FactKind.MASK_WRITE, "x[m]", "x[m] = net(x[m])", "packed to the true elements: use `x.masked_scatter(m, net(x[m]))`"),
+    (FactKind.MASK_WRITE, "x[m]", "x[m] = torch.randint(9, x[m].shape)", "packed to the true elements"),
+    (FactKind.MASK_WRITE, "x[~m]", "  x[~m] -= y[~m] + 1", "use `torch.where(~m, x - (y + 1), x)`"),
+    (FactKind.MASK_WRITE, "x[m]", "x[m] *= net(y[m])", "where `net(y)` can be had in full size, use `torch.where(m, x * net(y), x)`"),
+    (FactKind.MASK_READ, "x[a == e]", "s = torch.sum(x[a == e]).item()", "`torch.where(a == e, x, 0).sum()`"),
+    (FactKind.MASK_READ, "x[m]", "    if (x[m] - y[m]).square().mean(0) > 1:", "(m, (x - y).square(), 0).sum(0)` over the count"),
+    (FactKind.MASK_READ, "x[m]", "    elif (x[m] == 0).any():", "`((x == 0) & m).any()`"),
+    (FactKind.MASK_READ, "x[m]", "a = (x[m] - rows).mean()", "positions once before the loop"),
+    (FactKind.MASK_READ, "x[m]", "a = net(x[m]).mean()", "positions once before the loop"),
+    (FactKind.MASK_READ, "x[m]", "a = torch.cat([x[m], x[~m]])", "stable=True"),
+    (FactKind.MASK_READ, "x[m]", "a = x[m].tolist()", "copy `x` and the mask to the host once"),
+    (FactKind.MASK_READ, "x[m]", "a = len(x[m])", "the count alone is `m.sum()`"),
+    (FactKind.MASK_READ, "m[m]", "a = m[m].sum()", "`m.sum()` says the same"),
+    (FactKind.MASK_READ, "m[m]", "a = net(m[m])", "every element is true"),
+    (FactKind.MASK_READ, "x[ids == e]", "a = net(x[ids == e])", "sort by `ids` once"),
+    (FactKind.DATA_DEPENDENT_SIZE, "x.unique()", "a = x.unique()[0]", "`index_add_`"),
+    (FactKind.ITEM, "loss.item()", "total += loss.item()", "(detached, sums in float64)"),
+    (FactKind.ITEM, "loss.item()", "    log(loss.item())", "(detached)"),
+]
+
+
+@pytest.mark.parametrize(("kind", "source", "statement", "words"), SEEN, ids=[statement.strip() for _, _, statement, _ in SEEN])
+def test_the_cure_fits_what_is_done_with_the_value(kind: FactKind, source: str, statement: str, words: str) -> None:
+    check = registry.for_kind(kind).check
+    assert check is not None
+    problem = check(fact(kind, source, statement=statement), parsed(source))
+    assert problem is not None
+    assert words in problem.message
+    assert "torch.where(m, m" not in problem.message
+
+
+@pytest.mark.parametrize("statement", ["n = torch.bincount(ids).cpu()", "    for n in torch.bincount(ids).tolist():"])
+def test_a_size_that_is_copied_at_once_is_left_to_the_copy(statement: str) -> None:
+    check = registry.for_kind(FactKind.DATA_DEPENDENT_SIZE).check
+    assert check is not None
+    source = "torch.bincount(ids)"
+    assert check(fact(FactKind.DATA_DEPENDENT_SIZE, source, statement=statement), parsed(source)) is None
+    assert check(fact(FactKind.DATA_DEPENDENT_SIZE, source, statement=f"n = {source}"), parsed(source)) is not None
+
+
+def test_the_engine_hands_the_statement_over() -> None:
+    text = (
+        "import torch\n\n\ndef fit(net, steps: int):\n    x = torch.zeros(8, device=\"cuda\")\n    for _ in range(steps):\n"
+        "        x = net(x)\n        ids = x.long().cuda()\n        y = x.cuda()\n        y[y > 0] = net(y[y > 0])\n"
+        "        net(ids.bincount().tolist())\n"
+    )
+    findings, errors = scan_text(text, "fit.py")
+    assert not errors
+    found = {finding.code: finding.message for finding in findings}
+    assert sorted(found) == ["HL105", "HL111", "HL112"]
+    assert "`y.masked_scatter(y > 0, net(y[y > 0]))`" in found["HL112"]
 
 
 def test_every_kind_is_worded() -> None:
