@@ -86,7 +86,7 @@ def _at_once(base: cst.BaseExpression, mask: cst.BaseExpression, outer: Sequence
         case [cst.Attribute(attr=cst.Name("tolist" | "cpu" | "numpy")), *_]:
             return f"copy `{text(base)}` and the mask to the host once and select there"
         case [cst.Attribute(attr=cst.Name("shape" | "numel" | "size")), *_] | [cst.Arg(), cst.Call(func=cst.Name("len")), *_]:
-            return f"the count alone is `{operand(mask)}.sum()`, which can stay on the device"
+            return f"work in full size and no count is needed; the count alone is `{operand(mask)}.sum()`, a device tensor"
     return ""
 
 
