@@ -347,6 +347,15 @@ FUNCTIONS = [
                     x = V + 1
             return (lambda: x)()
     """),
+    ("nonlocal two functions down", "-device -host", """
+        def f():
+            x = H
+            def outer():
+                def inner():
+                    nonlocal x
+                    x = V + 1
+            return (lambda: x)()
+    """),
     ("global that an earlier round bound", "-python", """
         LIMIT = 1
         def f():
