@@ -193,6 +193,8 @@ MESSAGES = [
     (FactKind.HOST_OPERAND, "torch.where(m, x, zero)", "pass the Python number itself"),
     (FactKind.PIN_PER_CALL, "t.pin_memory()", "ring of pinned buffers"),
     (FactKind.PAGEABLE_NON_BLOCKING, "t.to(d, non_blocking=True)", "in spite of `non_blocking=True`"),
+    (FactKind.FLUSH, "torch.cuda.empty_cache()", "where a model leaves the device"),
+    (FactKind.COLLECTION, "gc.collect()", "collect every N steps"),
 ]
 
 

@@ -322,6 +322,13 @@ PROGRAMS = {
         torch.zeros(8, 8).to("cuda", non_blocking=True)
         H.to("cuda", non_blocking=True)
     """,
+    "pauses": """
+        import gc
+        torch.cuda.empty_cache()  # flush
+        gc.collect()  # collection
+        gc.collect(1)
+        unknown.collect()
+    """,
 }
 
 

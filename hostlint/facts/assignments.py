@@ -8,7 +8,7 @@ from hostlint.facts.bindings import assign_target, read_name, store_attribute, s
 from hostlint.facts.chains import bound_chains, chain
 from hostlint.facts.dispatch import lower
 from hostlint.facts.expressions import OPERATORS
-from hostlint.facts.graph import Op
+from hostlint.facts.graph import Op, SiteKind
 from hostlint.facts.guards import is_off_switch
 
 if TYPE_CHECKING:
@@ -76,7 +76,9 @@ def delete(b: FunctionBuilder, node: ast.Delete) -> None:
     """`del x`: the name is unbound, and what is known of its attributes forgotten."""
     for target in node.targets:
         if isinstance(target, ast.Name) and b.env is not None:
+            b.site(SiteKind.DELETE, -1, target)
             b.env.pop(target.id, None)
             b.forget_attributes(target.id)
         elif isinstance(target, ast.Attribute) and b.env is not None:
+            b.site(SiteKind.DELETE, -1, target)
             b.env.pop(chain(target), None)

@@ -67,6 +67,8 @@ class SiteKind(IntEnum):
     WRITE = 5  # the STORE node
     AUGMENTED = 6  # the STORE node of `x[i] op= v`
     PERCENT = 7  # the BINOP node of `"…" % value`
+    DELETE = 8  # `del x`: no value meets anything, but x is gone
+    BARE = 9  # the CALL node of a statement `x.to(…)` whose result nobody takes
 
 
 class Site(NamedTuple):

@@ -31,3 +31,5 @@ class FactKind(Enum):
     HOST_OPERAND = "host-operand"  # torch.where(m, x, torch.tensor(0.0))
     PIN_PER_CALL = "pin-per-call"  # t.pin_memory() on a step's path
     PAGEABLE_NON_BLOCKING = "pageable-non-blocking"  # large pageable tensor moved with non_blocking=True
+    FLUSH = "flush"  # empty_cache() of the allocator
+    COLLECTION = "collection"  # gc.collect()

@@ -13,13 +13,14 @@ from hostlint.facts.chains import bound_chains, chain, element_chains, iterated_
 from hostlint.facts.dispatch import lower
 from hostlint.facts.expressions import lower_test
 from hostlint.facts.functions import declare_class, declare_function
-from hostlint.facts.graph import Op
+from hostlint.facts.graph import Op, SiteKind
 from hostlint.facts.guards import NOTHING, Guard, classify
 from hostlint.facts.imports import import_names
 from hostlint.facts.refinements import refine
 from hostlint.facts.schema import RegionKind
 
 Lowering = Callable[[FunctionBuilder, Any], None]
+MOVERS = frozenset({"to", "cpu", "cuda"})
 
 
 def lower_block(b: FunctionBuilder, body: Sequence[ast.stmt]) -> None:
@@ -50,7 +51,9 @@ def _last_line(statement: ast.stmt) -> int:
 
 def _expression(b: FunctionBuilder, node: ast.Expr) -> None:
     if not isinstance(node.value, ast.Constant):
-        lower(b, node.value)
+        value = lower(b, node.value)
+        if isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute) and node.value.func.attr in MOVERS:
+            b.site(SiteKind.BARE, value, node.value, node.value.func.attr, subject=node.value.func.value)
 
 
 def _return(b: FunctionBuilder, node: ast.Return) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from hostlint.facts.graph import SiteKind
 from hostlint.values.at_calls import at_call
 from hostlint.values.at_operators import at_augmented, at_format, at_load, at_member, at_percent, at_truth, at_write
+from hostlint.values.pauses import pauses_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,11 +16,13 @@ if TYPE_CHECKING:
 
 
 def meetings(frame: Frame) -> Iterator[Meeting]:
-    """Every wait and upload of a function that has been evaluated."""
+    """Every wait, upload and pause of a function that has been evaluated."""
     for site in frame.graph.sites:
-        found = _JUDGES[SiteKind(site.kind)](frame, site)
+        judge = _JUDGES.get(SiteKind(site.kind))
+        found = judge(frame, site) if judge is not None else None
         if found is not None:
             yield found
+    yield from pauses_of(frame)
 
 
 _JUDGES = {

@@ -1,0 +1,98 @@
+"""Calls that pause the whole process: allocator flushes and collections, outside the places that are there to release memory."""
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from hostlint.facts.graph import SiteKind
+from hostlint.facts.kinds import FactKind
+from hostlint.heat.words import names_model
+from hostlint.model import Confidence
+from hostlint.torch_ops import pauses
+from hostlint.values.detail import Class, External, Function, Instance
+from hostlint.values.judging import Meeting
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from hostlint.facts.graph import Site
+    from hostlint.values.evaluator import Frame
+    from hostlint.values.value import Value
+
+FLUSH_COST = "not measured: the flush waits for the device and hands its free blocks back; the next step has to ask for them again"
+COLLECTION_COST = "not measured: a full collection walks every container of the process, while the device runs dry"
+NEAR = 4  # lines between a flush and the call that makes room, or needs it
+PROJECT = (Function, Class, Instance)
+_BACKEND = re.compile(r"torch(_npu)?\.\w+\.empty_cache$")
+
+
+def pauses_of(frame: Frame) -> Iterator[Meeting]:
+    """Flushes and collections of a function, unless they follow the release of a model; one for several backends."""
+    found = [(kind, site) for site in frame.graph.sites if (kind := kind_of(frame, site)) is not None]
+    for kind, site in found:
+        if not _is_released(frame, site) and not _is_alternative(site, [other for same, other in found if same is kind]):
+            cost = FLUSH_COST if kind is FactKind.FLUSH else COLLECTION_COST
+            yield Meeting(kind, site, _last(site.detail), "the call says so", Confidence.CERTAIN, cost)
+
+
+def kind_of(frame: Frame, site: Site) -> FactKind | None:
+    """What a call pauses for: FLUSH, COLLECTION, or None where it is something else or a function of the project."""
+    name = _last(site.detail)
+    if site.kind != SiteKind.CALL or (name not in pauses.FLUSHES and name not in pauses.COLLECTIONS):
+        return None
+    callee = frame.value(_callee(frame, site))
+    dotted = callee.detail.name if isinstance(callee.detail, External) else ""
+    if name in pauses.COLLECTIONS:
+        return FactKind.COLLECTION if _is_full_collection(frame, site, dotted) else None
+    return FactKind.FLUSH if dotted or _is_allocator(site.detail, callee) else None
+
+
+def _is_alternative(site: Site, found: Sequence[Site]) -> bool:
+    """`torch.xpu.empty_cache()` beside `torch.cuda.empty_cache()`: branches of one flush, of which CUDA's (or the first) stands for all."""
+    beside = [other for other in found if other.region == site.region]
+    chosen = next((other for other in beside if other.detail == "torch.cuda.empty_cache"), beside[0])
+    return site.detail != chosen.detail and bool(_BACKEND.match(site.detail)) and bool(_BACKEND.match(chosen.detail))
+
+
+def _is_allocator(chain: str, callee: Value) -> bool:
+    if isinstance(callee.detail, PROJECT):
+        return False
+    receiver, _, _ = chain.rpartition(".")
+    return not receiver or bool(pauses.ALLOCATOR.search(receiver))
+
+
+def _is_full_collection(frame: Frame, site: Site, dotted: str) -> bool:
+    """`gc.collect()`; collections of the young generations alone are short."""
+    if dotted != "gc.collect":
+        return False
+    node: Any = frame.graph.nodes[site.node]
+    given = [*node[3], *(value for _, value in node[4])]
+    literals = [getattr(frame.value(part).detail, "value", None) for part in given]
+    return not literals or literals[0] not in (0, 1)
+
+
+def _is_released(frame: Frame, site: Site) -> bool:
+    """A model was deleted or moved away before, in the same piece of the function: the memory is given back on purpose."""
+    hot = frame.evaluator.surroundings.is_hot(frame.fid, site.region)
+    for other in frame.graph.sites:
+        if other.line > site.line or other.region not in (site.region, 0):
+            continue
+        if other.kind == SiteKind.DELETE and (not hot or names_model(_last(other.subject))):
+            return True
+        if other.kind == SiteKind.BARE and names_model(_last(other.subject)) and other.detail != "cuda":
+            return True
+    return any(abs(call.line - site.line) <= NEAR and _moves_out(call.chain) for call in frame.outline.calls)
+
+
+def _moves_out(chain: str) -> bool:
+    return bool(pauses.MOVES_OUT.search(_last(chain)) or pauses.MOVES_OUT.search(chain))
+
+
+def _callee(frame: Frame, site: Site) -> int:
+    node: Any = frame.graph.nodes[site.node]
+    callee: int = node[2]
+    return callee
+
+
+def _last(chain: str) -> str:
+    return chain.rpartition(".")[2]

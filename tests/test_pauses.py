@@ -1,0 +1,150 @@
+"""Flushes and collections: found on a step's path, silent where memory is given back on purpose."""
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from hostlint.scan import scan_text
+
+HEAD = "import gc, torch\n"
+
+
+def codes(body: str, family: str = "HL4") -> dict[int, str]:
+    """The family's findings by line, line 1 being the first after the imports."""
+    findings, errors = scan_text(HEAD + dedent(body).lstrip("\n"), "program.py")
+    assert not errors
+    return {finding.span.line - 1: finding.code for finding in findings if finding.code.startswith(family)}
+
+
+def marked(body: str) -> dict[int, str]:
+    lines = dedent(body).lstrip("\n").splitlines()
+    return {number: line.partition("# ")[2] for number, line in enumerate(lines, 1) if "# HL" in line}
+
+
+PROGRAMS = {
+    "spellings": """
+        from accelerate.utils.memory import clear_device_cache
+        def run(model, x, steps: int, platform):
+            for i in range(steps):
+                x = model(x)
+                torch.cuda.empty_cache()  # HL401
+                torch.get_device_module("cuda").empty_cache()  # HL401
+                platform.empty_cache()  # HL401
+                get_accelerator().empty_cache()  # HL401
+                clear_device_cache()  # HL401
+                gc.collect()  # HL403
+                gc.collect(2)  # HL403
+                gc.collect(1)
+                model.collect()
+                model.blocks.empty_cache()
+    """,
+    "other backends": """
+        def run(model, x, steps: int, device):
+            for i in range(steps):
+                x = model(x)
+                torch.mps.empty_cache()  # HL401
+        def every(model, x, steps: int, device):
+            for i in range(steps):
+                x = model(x)
+                if device.type == "xpu":
+                    torch.xpu.empty_cache()
+                elif device.type == "cuda":
+                    torch.cuda.empty_cache()  # HL401
+        def new(model, x, steps: int, device):
+            for i in range(steps):
+                x = model(x)
+                torch.accelerator.empty_cache()  # HL401
+                torch.accelerator.empty_cache()  # HL401
+    """,
+    "guards": """
+        def run(model, x, steps: int, verbose: bool):
+            for i in range(steps):
+                x = model(x)
+                if i % 10 == 0:
+                    gc.collect()
+                if verbose:
+                    torch.cuda.empty_cache()
+                if i == 0:
+                    torch.cuda.empty_cache()
+                try:
+                    x = model(x)
+                except RuntimeError:
+                    torch.cuda.empty_cache()
+                    gc.collect()
+    """,
+    "release by name": """
+        class BlockOffloader:
+            def pre_step(self):
+                torch.cuda.empty_cache()
+        class Part:
+            def offload_model(self):
+                torch.cuda.empty_cache()
+            def sleep(self):
+                gc.collect()
+            def __del__(self):
+                torch.cuda.empty_cache()
+            def forward(self, x):
+                torch.cuda.empty_cache()  # HL401
+                return x
+        def run(model, stage, x, steps: int):
+            s = Part()
+            for i in range(steps):
+                x = model(s.forward(x))
+                s.offload_model()
+                s.sleep()
+                BlockOffloader().pre_step()
+    """,
+    "through an offloading helper": """
+        def clear():
+            torch.cuda.empty_cache()
+        def unload_block(block):
+            block.to("cpu")
+            clear()
+        def run(model, x, blocks):
+            for block in blocks:
+                x = block(x)
+                unload_block(block)
+    """,
+    "a model is gone": """
+        def run(models, x, steps: int):
+            for i in range(steps):
+                model = models[i]
+                x = model(x)
+                model.to("cpu")
+                torch.cuda.empty_cache()
+        def turn(models, x, steps: int):
+            for i in range(steps):
+                model = models[i]
+                x = model(x)
+                del model
+                gc.collect()
+        def wakes(model, engine, x, steps: int):
+            for i in range(steps):
+                torch.cuda.empty_cache()
+                engine.wake_up(tags=["weights"])
+                x = model(x)
+        def keeps(model, x, steps: int):
+            for i in range(steps):
+                y = model(x)
+                del y
+                torch.cuda.empty_cache()  # HL401
+    """,
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_program(name: str) -> None:
+    assert codes(PROGRAMS[name]) == marked(PROGRAMS[name])
+
+
+def test_a_function_of_the_project_is_looked_into() -> None:
+    body = """
+        def empty_cache():
+            torch.cuda.empty_cache()  # HL401
+        def run(model, x, steps: int):
+            for i in range(steps):
+                x = model(x)
+                empty_cache()
+    """
+    assert codes(body) == marked(body)
