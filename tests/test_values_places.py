@@ -740,7 +740,7 @@ FLOWS = [
     ("deleted name", "unknown", "x = V\ndel x\nreturn x"),
     ("deleted and bound again", "device certain", "x = H\ndel x\nx = V\nreturn x"),
     ("attribute of a local", "device certain", "a.x = V\nreturn a.x"),
-    ("attribute after the local was bound anew", "-certain -host", "a.x = V\na = other()\nreturn a.x"),
+    ("attribute after the local was bound anew", "unknown", "a.x = V\na = other()\nreturn a.x"),
     ("augmented attribute", "device certain", "a.x = V\na.x += 1\nreturn a.x"),
     ("deleted attribute", "unknown", "a.x = V\ndel a.x\nreturn a.x"),
     ("lambda", "device certain", "g = lambda: V\nreturn g()"),

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from hostlint.values.conventions import Conventions
 
 FUEL = 5
-PASSES = 3
+PASSES = 4
+NAME_DEPTH = 40
 REGISTRATIONS = frozenset({"self.register_buffer", "self.register_parameter"})
 
 Given = tuple[Value, ...]
@@ -42,10 +43,7 @@ class Surroundings(Protocol):
 
 @dataclass(slots=True)
 class Frame:
-    """One function on the lattice, worked out as far as it was asked for; `given` are the arguments of one call, else it stands for all.
-
-    `settled` holds the values that no lack of fuel has cut: they are shared by the frames of every fuel.
-    """
+    """One function on the lattice, worked out as far as it was asked for; `given` are the arguments of one call, else it stands for all."""
 
     evaluator: Evaluator
     fid: FunctionId
@@ -54,37 +52,37 @@ class Frame:
     fuel: int
     given: Given | None
     names: dict[int, str]  # of the nodes, as far as they were asked for; shared by all frames of the function
-    settled: list[Value | None]
     values: list[Value] = field(init=False)  # None where not worked out yet: see `value`
-    cut_nodes: set[int] = field(default_factory=set)
     files: int = 0  # the files whose graphs these values rest on, a bit each
     running: bool = False
 
     def __post_init__(self) -> None:
-        self.values = list(self.settled)  # type: ignore[arg-type]  # read only after `value` filled what is needed
+        self.values = [None] * len(self.graph.nodes)  # type: ignore[list-item]  # read only after `value` filled what is needed
 
     def value(self, node: int) -> Value:
         """The value of a node, worked out with all that it needs if it was not yet."""
         if not 0 <= node < len(self.values):
             return UNKNOWN
         if self.values[node] is None:
-            if self.running:  # a value that depends on itself through another function
-                self.evaluator.cut()
+            if self.running:  # a value that depends on itself
                 return UNKNOWN
             work_out(self, node)
-        if node in self.cut_nodes:
-            self.evaluator.cut()
         self.evaluator.files |= self.files
         return self.values[node]
 
     def node_name(self, node: int) -> str:
         """The name in the source that a node was read through: `device`, `self.device`, or ""."""
+        return self._name(node, NAME_DEPTH)
+
+    def _name(self, node: int, depth: int) -> str:
         if node not in self.names:
+            if not depth:
+                return ""
             self.names[node] = ""  # a PHI that leads back to itself has no name of its own
-            self.names[node] = self._name(node)
+            self.names[node] = self._read_through(node, depth - 1)
         return self.names[node]
 
-    def _name(self, node: int) -> str:
+    def _read_through(self, node: int, depth: int) -> str:
         if not 0 <= node < len(self.graph.nodes):
             return ""
         op, _, *rest = self.graph.nodes[node]
@@ -93,12 +91,12 @@ class Frame:
         if op in (Op.GLOBAL, Op.FREE):
             return str(rest[0])
         if op == Op.ATTR:
-            base = self.node_name(_index(rest[0]))
+            base = self._name(_index(rest[0]), depth)
             return f"{base}.{rest[1]}" if base else str(rest[1])
         if op in (Op.REFINE, Op.STORE, Op.STAR, Op.CALL):
-            return self.node_name(_index(rest[0]))
+            return self._name(_index(rest[0]), depth)
         if op == Op.PHI and isinstance(rest[0], tuple):
-            return next((name for part in rest[0] if part < node and (name := self.node_name(part))), "")
+            return next((name for part in rest[0] if part < node and (name := self._name(part, depth))), "")
         return ""
 
 
@@ -108,7 +106,7 @@ def _index(operand: object) -> int:
 
 class Evaluator:
     """Every question that leaves a function (what a caller passes, what a callee returns, what an attribute holds) spends one unit of fuel,
-    so that answers do not depend on the order in which they are asked for. An answer that no lack of fuel has cut serves every later one.
+    so that answers do not depend on the order in which they are asked for.
     """
 
     def __init__(
@@ -119,28 +117,18 @@ class Evaluator:
         self.conventions = conventions
         self.graph_of = graph_of
         self._frames: dict[tuple[FunctionId, Given | None, int], Frame] = {}
-        self._settled: dict[tuple[FunctionId, Given | None], list[Value | None]] = {}
-        self._attributes: dict[tuple[object, ...], tuple[Value, bool, int]] = {}
+        self._attributes: dict[tuple[object, ...], tuple[Value, int]] = {}
         self._schedules: dict[int, bool | None] = {}
         self._registered: dict[ClassId, frozenset[str]] = {}
         self._names: dict[FunctionId, dict[int, str]] = {}
-        self.was_cut = False
         self.files = 0  # what the answers since it was last cleared rest on
-
-    def cut(self) -> None:
-        """An answer was left open for lack of fuel."""
-        self.was_cut = True
 
     def frame(self, fid: FunctionId, fuel: int = FUEL, given: Given | None = None) -> Frame:
         key = (fid, given, fuel)
         known = self._frames.get(key)
         if known is None:
-            graph = self.graph_of(fid)
-            settled = self._settled.get((fid, given))
-            if settled is None:
-                settled = self._settled[fid, given] = [None] * len(graph.nodes)
             names = self._names.setdefault(fid, {})
-            known = self._frames[key] = Frame(self, fid, self.index.function(fid), graph, fuel, given, names, settled)
+            known = self._frames[key] = Frame(self, fid, self.index.function(fid), self.graph_of(fid), fuel, given, names)
         return known
 
     def returned(self, fid: FunctionId, fuel: int, given: Given | None = None) -> Value:
@@ -175,15 +163,13 @@ class Evaluator:
         return known
 
     def remember(self, key: tuple[object, ...], compute: Callable[[], Value]) -> Value:
-        """An answer that several functions ask for, with whether the lack of fuel cut it (the key holds the fuel)."""
+        """An answer that several functions ask for; the key holds the fuel."""
         known = self._attributes.get(key)
         if known is None:
-            outer, self.was_cut, self.files = (self.was_cut, self.files), False, 0
-            value = compute()
-            known = self._attributes[key] = (value, self.was_cut, self.files)
-            self.was_cut, self.files = outer
-        self.was_cut = self.was_cut or known[1]
-        self.files |= known[2]
+            outer, self.files = self.files, 0
+            known = self._attributes[key] = (compute(), self.files)
+            self.files = outer
+        self.files |= known[1]
         return known[0]
 
 
@@ -193,38 +179,36 @@ def work_out(frame: Frame, wanted: int) -> None:
     nodes = frame.graph.nodes
     ahead = [node for node in needed if nodes[node][0] == Op.PHI and any(part >= node for part in operands(nodes[node]))]
     frame.running = True
+    outer, frame.evaluator.files = frame.evaluator.files, 1 << frame.fid[0]
     try:
-        cut = _evaluate(frame, needed)
-        for _ in range(PASSES - 1 if ahead else 0):
-            before = [frame.values[node] for node in ahead]
-            cut = _evaluate(frame, needed)
-            if before == [frame.values[node] for node in ahead]:
-                break
+        _evaluate(frame, needed)
+        if ahead:
+            _go_round(frame, needed, ahead)
     finally:
         frame.running = False
-    if ahead and cut:  # what goes round a loop is settled as a whole or not at all
-        frame.cut_nodes.update(needed)
-    for node in needed:
-        if node not in frame.cut_nodes:
-            frame.settled[node] = frame.values[node]
+        frame.files |= frame.evaluator.files
+        frame.evaluator.files = outer
 
 
-def _evaluate(frame: Frame, needed: Sequence[int]) -> bool:
+def _go_round(frame: Frame, needed: Sequence[int], ahead: Sequence[int]) -> None:
+    """Evaluate again until the loops' PHI nodes are stable; those that are not after a few rounds may be anything."""
+    for _ in range(PASSES):
+        before = [frame.values[node] for node in ahead]
+        _evaluate(frame, needed)
+        if before == [frame.values[node] for node in ahead]:
+            return
+    restless = {node for node, old in zip(ahead, before, strict=True) if frame.values[node] != old}
+    for node in restless:
+        frame.values[node] = UNKNOWN
+    _evaluate(frame, [node for node in needed if node not in restless])
+
+
+def _evaluate(frame: Frame, needed: Sequence[int]) -> None:
     from hostlint.values.nodes import evaluate
 
-    nodes, values, evaluator, cut_nodes = frame.graph.nodes, frame.values, frame.evaluator, frame.cut_nodes
-    outer, any_cut = (evaluator.was_cut, evaluator.files), False
-    evaluator.files = 1 << frame.fid[0]
+    nodes, values = frame.graph.nodes, frame.values
     for position in needed:
-        node = nodes[position]
-        evaluator.was_cut = False
-        values[position] = evaluate(frame, node, position)
-        if evaluator.was_cut or (cut_nodes and not cut_nodes.isdisjoint(operands(node))):
-            cut_nodes.add(position)
-            any_cut = True
-    frame.files |= evaluator.files
-    evaluator.was_cut, evaluator.files = outer
-    return any_cut
+        values[position] = evaluate(frame, nodes[position], position)
 
 
 def _needed(frame: Frame, wanted: int) -> list[int]:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from hostlint.values.arguments import Bound
     from hostlint.values.devices import Target
 
+HELD_DEPTH = 4
+
 
 @dataclass(frozen=True, slots=True)
 class Meeting:
@@ -58,12 +60,14 @@ def facts_of(value: Value, *, element: bool = False) -> ArgumentFacts:
     )
 
 
-def held(value: Value) -> Sequence[Value]:
-    """What lies in a container, at any depth, or was given to an object's constructor."""
+def held(value: Value, depth: int = HELD_DEPTH) -> Sequence[Value]:
+    """What lies in a container, down to a few levels, or was given to an object's constructor."""
+    if not depth:
+        return ()
     if isinstance(value.detail, Items):
-        return [inner for item in value.detail.items for inner in (held(item) or [item])]
+        return [inner for item in value.detail.items for inner in (held(item, depth - 1) or [item])]
     if isinstance(value.detail, ListOf):
-        return held(value.detail.element) or [value.detail.element]
+        return held(value.detail.element, depth - 1) or [value.detail.element]
     if isinstance(value.detail, ExternalInstance):
         return [given for _, given in value.detail.given]
     return ()

@@ -59,10 +59,10 @@ def join(a: Value, b: Value) -> Value:
         if one.place is Place.UNKNOWN and isinstance(other.detail, OBJECTS):  # taken from a cache, or built: one class
             return replace(other, confidence=min(other.confidence, Confidence.LIKELY))
     places = {a.place, b.place}
-    if Place.UNKNOWN in places or places == {Place.PYTHON, Place.TENSOR} or places == {Place.NUMPY, Place.TENSOR}:
-        return UNKNOWN
-    if places == {Place.HOST, Place.TENSOR}:
-        return TENSOR
+    if places & {Place.UNKNOWN, Place.TENSOR}:  # a host value on one path: that the other is on the device is no more than possible
+        tensor = Place.UNKNOWN not in places and places != {Place.PYTHON, Place.TENSOR} and places != {Place.NUMPY, Place.TENSOR}
+        mixed = Confidence.POSSIBLE if not (is_constant(a) or is_constant(b)) else min(a.confidence, b.confidence)
+        return Value(Place.TENSOR if tensor else Place.UNKNOWN, confidence=mixed)
     host = a if a.place is Place.HOST else b if b.place is Place.HOST else PYTHON
     return replace(host, confidence=min(a.confidence, b.confidence), detail=None)
 
@@ -86,8 +86,11 @@ def _same_place(a: Value, b: Value) -> Value:
 
 def _with_device(device: Value, other: Value) -> Value:
     """A device value on one path: likely where the other is unknown or a constant to start from, else only possible."""
-    either = replace(device, rank0=_agree(device.rank0, other.rank0) if other.is_tensor else device.rank0, detail=None)
-    if other.place in (Place.UNKNOWN, Place.TENSOR) or is_constant(other):
+    either = replace(device, detail=None)
+    if other.is_tensor:
+        flags = _same_place(device, replace(other, place=Place.DEVICE))
+        either = replace(either, rank0=flags.rank0, vector=flags.vector, boolean=flags.boolean, integer=flags.integer)
+    if (other.place in (Place.UNKNOWN, Place.TENSOR) and other.confidence is not Confidence.POSSIBLE) or is_constant(other):
         return replace(either, confidence=min(device.confidence, Confidence.LIKELY))
     return replace(either, place=Place.TENSOR if other.place is Place.HOST else Place.UNKNOWN, confidence=Confidence.POSSIBLE)
 

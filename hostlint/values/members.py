@@ -75,8 +75,7 @@ def of_external(dotted: str) -> Value:
 def _of_module(frame: Frame, file: int, name: str) -> Value:
     from hostlint.values.nodes import of_symbol
 
-    index = frame.evaluator.index
-    return of_symbol(frame, index.resolve(file, name))
+    return of_symbol(frame, frame.evaluator.index.module_attribute(file, name))
 
 
 def _of_class(frame: Frame, cid: ClassId, name: str) -> Value:
@@ -105,7 +104,6 @@ def _of_instance(frame: Frame, base: Value, cid: ClassId, name: str, *, is_super
 def _property(frame: Frame, base: Value, method: tuple[int, int]) -> Value:
     declared = annotated.value_of(frame.evaluator.index.function(method).returns, frame.evaluator.index, *method)
     if frame.fuel <= 0:
-        frame.evaluator.cut()
         return declared
     value = frame.evaluator.returned(method, frame.fuel - 1)
     return declared if value.place is Place.UNKNOWN else value
@@ -122,7 +120,6 @@ def _stored(frame: Frame, cid: ClassId, name: str) -> Value:
     if not stores:
         return _unstored(frame, cid, name, known)
     if frame.fuel <= 0:
-        evaluator.cut()
         return known
     values: list[Value] = []
     first: list[Value] = []
@@ -148,7 +145,7 @@ def _of_stores(first: list[Value], later: list[Value]) -> Value:
 
 
 def _kept(value: Value, name: str) -> Value:
-    why = value.why and f"`self.{name}`: {value.why}"
+    why = f"`self.{name}`: {value.why}" if value.why and not value.why.startswith("`self.") else value.why
     return replace(value, fresh=False, why=why if value.is_tensor and len(why) < 160 else value.why)
 
 
@@ -191,7 +188,7 @@ def _of_unknown(frame: Frame, base: Value, name: str) -> Value:
         return found
     if name in SCHEDULES:
         return _schedule(frame, name)
-    return Value(Place.UNKNOWN, confidence=Confidence.POSSIBLE, detail=Method(base, name))
+    return Value(Place.UNKNOWN, detail=Method(base, name))
 
 
 def _schedule(frame: Frame, name: str) -> Value:

@@ -20,6 +20,7 @@ from hostlint.values.value import Place, Value
 # The operands of a node are ints, strings and tuples by the layout in hostlint.facts.graph, which the type of a tuple cannot say.
 Evaluation = Callable[[Frame, Any], Value]
 
+LONGEST_ITEMS = 64
 BITWISE = frozenset({"&", "|", "^"})
 
 
@@ -64,7 +65,6 @@ def _cell(frame: Frame, fid: tuple[int, int], node: int) -> Value:
     if frame.fid == fid:
         return frame.value(node)
     if frame.fuel <= 0:
-        frame.evaluator.cut()
         return UNKNOWN
     value = frame.evaluator.frame(fid, frame.fuel - 1).value(node)
     if is_none(value) and not fid[1]:
@@ -134,7 +134,7 @@ def _typed(result: Value, operator: str, left: Value, right: Value) -> Value:
 
 
 def _concatenated(left: Detail, right: Detail) -> Value:
-    if isinstance(left, Items) and isinstance(right, Items):
+    if isinstance(left, Items) and isinstance(right, Items) and len(left.items) + len(right.items) <= LONGEST_ITEMS:
         return Value(Place.PYTHON, detail=Items(left.kind, left.items + right.items))
     return Value(Place.PYTHON, detail=ListOf(join_all([element(left), element(right)])))
 

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from hostlint.values.evaluator import Caller, Evaluator, Frame
 
 MANY_CALLERS = 24
+# Calls that are given a function to call later: their arguments are not, or not in these places, its own.
+HANDERS_ON = frozenset(
+    "map filter partial starmap reduce submit Thread Process Timer checkpoint apply apply_async run_in_executor".split()
+)
 
 
 def parameter(frame: Frame, position: int) -> Value:
@@ -121,7 +125,6 @@ def _from_callers(frame: Frame, position: int) -> Value:
     if not callers or len(callers) > MANY_CALLERS:
         return UNKNOWN
     if frame.fuel <= 0:
-        evaluator.cut()
         return UNKNOWN
     values = [_passed(frame, caller, position) for caller in callers if caller.caller != frame.fid]
     return _join_passed([value for value in values if value is not None])
@@ -146,7 +149,7 @@ def _passed(frame: Frame, caller: Caller, position: int) -> Value | None:
     outline = evaluator.index.function(caller.caller)
     node = outline.calls[caller.call_index].node
     nodes = evaluator.graph_of(caller.caller).nodes
-    if node < 0 or nodes[node][0] != Op.CALL:
+    if node < 0 or nodes[node][0] != Op.CALL or outline.calls[caller.call_index].chain.rpartition(".")[2] in HANDERS_ON:
         return UNKNOWN
     _, _, _, arguments, keywords, starred = nodes[node]
     assert isinstance(arguments, tuple)

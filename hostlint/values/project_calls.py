@@ -42,7 +42,6 @@ def returned(made: Call, detail: Function) -> Value:
     if outline.flags & (FunctionFlag.GENERATOR | FunctionFlag.ASYNC):
         return UNKNOWN if outline.flags & FunctionFlag.GENERATOR else declared
     if frame.fuel <= 0 or detail.function == frame.fid:
-        evaluator.cut()
         return declared
     general = made.starred or len(evaluator.graph_of(detail.function).nodes) > SMALL
     given = None if general else _given(made, detail)
