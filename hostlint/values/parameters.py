@@ -23,8 +23,11 @@ if TYPE_CHECKING:
 MANY_CALLERS = 24
 # Calls that are given a function to call later: their arguments are not, or not in these places, its own.
 HANDERS_ON = frozenset(
-    "map filter partial starmap reduce submit Thread Process Timer checkpoint apply apply_async run_in_executor".split()
-)
+    (
+        "map", "filter", "partial", "starmap", "reduce", "submit", "Thread", "Process", "Timer", "checkpoint", "apply", "apply_async",
+        "run_in_executor",
+    )
+)  # fmt: skip
 
 
 def parameter(frame: Frame, position: int) -> Value:
