@@ -27,6 +27,7 @@ ENABLED = re.compile(r"^_?(is_)?(enabled?|active|on)$", re.IGNORECASE)
 CHECKS = re.compile(
     r"debug|check|assert|verif|valid|log|trac(e|ing)|dump|prof|stat|nan|verbose|diagnos|probe|inspect|monitor", re.IGNORECASE
 )
+WORK_RHYTHM = re.compile(r"accum|generat|rollout|num_iterations|steps_per_|micro_?batch", re.IGNORECASE)
 OFF = frozenset({"0", "", "false", "False", "off", "no", None, False})  # 0 is equal to False
 EVERY_WORDS = re.compile(
     r"should_(log|save|eval|print|record|sync_log)|log_(interval|every|steps|freq)|logging_steps|is_log|report_every|time_to_log|do_log",
@@ -210,8 +211,8 @@ def _is_modulo(node: ast.expr) -> bool:
 
 
 def _is_period(node: ast.expr) -> bool:
-    """Rare enough to be no step of its own: not a small number, and not gradient accumulation, after which a whole step follows."""
-    if "accum" in chain(node).lower():
+    """Rare enough to be no step of its own: not a small number, and not the rhythm of the work itself, as gradient accumulation is."""
+    if any(WORK_RHYTHM.search(word) for word in identifiers(node)):
         return False
     return not (isinstance(node, ast.Constant) and isinstance(node.value, int) and node.value < SMALL_MODULUS)
 

@@ -13,6 +13,8 @@ CACHE_WORDS = re.compile(r"cache|memo(?!ry)|_cached|already|seen_|registry|buffe
 def memo(test: ast.expr, negated: bool, node: ast.If, rest: Sequence[ast.stmt]) -> int:
     """1 where the true branch fills a kept value that the test did not find, -1 where the false branch (or the rest) does, else 0."""
     if isinstance(test, ast.BoolOp):
+        if isinstance(test.op, ast.Or) and any(isinstance(part, ast.Mod) for part in ast.walk(test)):
+            return 0  # filled anew by the count: how often is for the count to say
         flipped = ((part, negated is not inner) for part, inner in map(unwrap, test.values))
         return next((sense for part, minus in flipped if (sense := memo(part, minus, node, rest))), 0)
     kept, present = _asks_for(test)
