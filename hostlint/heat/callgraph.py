@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hostlint.facts.schema import FunctionFlag, RegionKind
 from hostlint.heat.dispatch import Dispatch
 from hostlint.heat.kinds import Kind
+from hostlint.heat.nature import installs
 from hostlint.heat.types import Typing
 
 if TYPE_CHECKING:
@@ -44,6 +45,11 @@ class CallGraph:
             for function in outline.functions:
                 self._add_function((file, function.index))
         self._add_orphans()
+
+    def functions(self) -> Iterator[FunctionId]:
+        for file, outline in enumerate(self.index.files):
+            for function in outline.functions:
+                yield (file, function.index)
 
     def edges_out(self, fid: FunctionId) -> Sequence[Edge]:
         return self._out.get(fid, ())
@@ -121,6 +127,10 @@ class CallGraph:
         for file, outline in enumerate(self.index.files):
             for function in outline.functions[1:]:
                 fid = (file, function.index)
-                if function.parent and function.owner < 0 and fid not in self._in:
+                if not function.parent or function.owner >= 0 or fid in self._in or fid in self.hooks:
+                    continue
+                if installs(outline.functions[function.parent].name):  # it is what is put in place
+                    self.hooks[fid] = None
+                else:
                     self._add(Edge((file, function.parent), fid, NO_CALL, function.line, function.region, False))
-                    self.escaping.add(fid)
+                self.escaping.add(fid)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hostlint.index import ClassId, FunctionId, ProjectIndex
 
 FALLBACK_LIMIT = 8
+SHORTEST_NAME = 3  # of a receiver that may stand for a class
 _CONSTRUCTION = ("__init__", "__post_init__", "__new__", "__enter__", "__exit__")
 _LAMBDA = "<lambda:"
 _GRADIENTS = frozenset({"backward", "grad"})
@@ -32,6 +33,11 @@ _GENERIC = frozenset({
     "sort", "split", "start", "state_dict", "stop", "strip", "submit", "tell", "to", "train", "union", "update", "upper", "values",
     "wait", "warning", "write",
 })  # fmt: skip
+# Names that distributions, models and tensors have as well: the receiver, or the package, must speak for the method, too.
+_COMMON = frozenset({
+    "sample", "mode", "mean", "std", "kl", "nll", "log_prob", "entropy", "rsample", "generate", "predict", "transform", "process", "expand",
+    "evaluate", "score", "reward", "detach", "numpy", "tolist", "fit",
+})
 _RUNS_ITS_ARGUMENT = re.compile(
     r"(^|[._])(checkpoint|map|filter|reduce|vmap|grad|value_and_grad|jvp|vjp|custom_op|cond|while_loop|tree_map\w*|apply_to_collection|"
     r"run_in_executor|to_thread|call|call_fn|partial)$"
@@ -88,16 +94,18 @@ class Dispatch:
         passed = tuple(self._passed(fid, call)) if call.passed else ()
         if not passed:
             return Dispatched(targets, steps) if targets else _STEP if steps else _NOTHING
+        if _REGISTERS_HOOK.search(name):  # they run where modules are called, not here
+            return Dispatched(targets, steps, passed, passed)
         certain = bool(_RUNS_ITS_ARGUMENT.search(name))
         targets.extend((function, certain) for function in passed)
-        return Dispatched(targets, steps, passed if _REGISTERS_HOOK.search(name) else (), () if certain else passed)
+        return Dispatched(targets, steps, (), () if certain else passed)
 
     def _targets(self, fid: FunctionId, call: Call, types: Types, name: str) -> list[Target]:
         known = [found for found in types if not found.depth]
         if known:
             return [(function, True) for found in known for function in self._run_by(found)]
         if "." in call.chain and name in self._methods_named and not self._receiver_known(fid, call.chain):
-            return [(function, False) for function in self._named(fid, name)]
+            return [(function, False) for function in self._named(fid, name) if self._is_related(fid, function, call.chain)]
         return [(function, False) for function in self._callable_classes.get(name.replace("_", ""), ())]
 
     def _run_by(self, callee: Type) -> Iterable[FunctionId]:
@@ -128,6 +136,21 @@ class Dispatch:
             part = self._part(fid)
             found = [each for each in found if self._part(each) == part] or found
         return found if len(found) <= FALLBACK_LIMIT else []
+
+    def _is_related(self, caller: FunctionId, method: FunctionId, chain: str) -> bool:
+        """Whether more than a common name speaks for the method: the receiver is named after its class, or it lives next to the caller."""
+        name = words.last_name(chain)
+        if name not in _COMMON or self._package(caller) == self._package(method):
+            return True
+        receiver = words.receiver_name(chain).replace("_", "").lower()
+        return len(receiver) >= SHORTEST_NAME and receiver in self._owner_name(method)
+
+    def _owner_name(self, method: FunctionId) -> str:
+        owner = self._index.function(method).owner
+        return self._index.klass((method[0], owner)).name.lower() if owner >= 0 else ""
+
+    def _package(self, fid: FunctionId) -> str:
+        return self._index.files[fid[0]].module.rpartition(".")[0]
 
     def _part(self, fid: FunctionId) -> str:
         return ".".join(self._index.files[fid[0]].module.split(".")[:2])

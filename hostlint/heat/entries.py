@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hostlint.heat import words
 from hostlint.heat.loops import LoopKind
-from hostlint.heat.nature import is_unused
+from hostlint.heat.nature import installs, is_unused
 
 if TYPE_CHECKING:
     from hostlint.facts.schema import FunctionOutline
@@ -21,18 +21,18 @@ _BATCH_HOOK = re.compile(
     r"^on_((train|before|after)_)?(step|batch|backward|optimizer_step|zero_grad)(_(start|end|begin))?$|^on_\w*(batch|step)_(start|end|begin)$"
 )
 _OTHER_STEP = re.compile(
-    r"(^|_)(val|valid|validation|validate|test|eval|evaluate|evaluation|predict|warmup|reset|set|get|num|log|should|is|has|last|first)_"
+    r"(^|_)(val|valid|validation|validate|test|eval|evaluate|evaluation|predict|prediction|warmup|reset|set|get|num|log|should|is|has|last|first)_"
 )
 _LOSS = re.compile(r"(^|_)loss(es)?(_fn|_func|_function)?$|^(compute|calc|calculate)_\w*loss(es)?$")
 _NO_LOSS = re.compile(r"^_*(get|build|make|create|log|print|plot|load|save|register|set|init|add|reset|has|is|prepare)_")
 _HOOK = re.compile(r"(^|_)hook(_fn|_func|_function|s)?$")
-_NO_HOOK = re.compile(
-    r"^_*(register|add|remove|get|make|create|set|build|install|has|is|clear|attach|apply|init|unregister|detach)_|state_dict|load|save"
-)
+_NO_HOOK = re.compile(r"^_*(get|make|create|build|has|is|list|find|check|use|update|reset|setup|wrap)_|state_dict|load|save")
+_WRAPPED_CALL = frozenset({"pre_forward", "post_forward", "new_forward"})
 _ATTENTION = re.compile(r"Attn\w*Processor|Attention\w*Processor")
 _SCHEDULER = re.compile(r"(Scheduler|Solver|Optimizer|Optim)(Mixin|Base|V\d+)?$")
 _SCHEDULER_METHODS = frozenset({"step", "scale_model_input", "add_noise", "convert_model_output", "get_velocity", "scale_noise"})
 _REPLAY = re.compile(r"(Buffer|Sampler|Memory)$")
+_EXPERIENCE = re.compile(r"Replay|Buffer|Memory|Priorit|Experience|(^|[._])(replay|rl)([._]|$)|replay|buffer")  # not rays, not points
 _REPLAY_METHODS = frozenset({"sample", "update_priority"})
 _LOADER = re.compile(r"Data\w*Loader|DataLoader\w*")
 _METRIC = re.compile(r"(^|\.)Metric$")
@@ -59,11 +59,15 @@ class Entries:
         function = self._index.function(fid)
         if function.index == 0 or function.name == "<lambda>" or is_unused(self._index.files[fid[0]]):
             return False
-        if _HOOK.search(function.name) and not _NO_HOOK.search(function.name):
+        if self._is_hook(function.name):
             return True
         if _LOSS.search(function.name) and not _NO_LOSS.search(function.name):
             return True
         return function.owner >= 0 and self._is_step_method((fid[0], function.owner), function)
+
+    def _is_hook(self, name: str) -> bool:
+        """A hook itself, rather than what installs or removes hooks."""
+        return name in _WRAPPED_CALL or (bool(_HOOK.search(name)) and not _NO_HOOK.search(name) and not installs(name))
 
     def is_request(self, fid: FunctionId) -> bool:
         """Whether the function begins the work of a request by convention, whoever else calls it."""
@@ -110,7 +114,8 @@ class Entries:
         if name in _SCHEDULER_METHODS:
             return any(_SCHEDULER.search(each) for each in names)
         if name in _REPLAY_METHODS:
-            return any(_REPLAY.search(each) for each in names)
+            kept = name != "sample" or any(_EXPERIENCE.search(each) for each in (*names, self._index.files[cid[0]].module))
+            return kept and any(_REPLAY.search(each) for each in names)
         if name in ("__iter__", "__next__"):
             return any(_LOADER.search(each) for each in names)
         return name in ("update", "compute") and any(_METRIC.search(each) for each in names)

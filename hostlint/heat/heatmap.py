@@ -10,6 +10,7 @@ from hostlint.heat.callgraph import CallGraph
 from hostlint.heat.entries import Entries
 from hostlint.heat.loops import StepLoops
 from hostlint.heat.nature import Nature, nature_of, region_limits
+from hostlint.heat.quiet import quiet_modules
 from hostlint.heat.spread import Allowed, Reached
 from hostlint.model import ChainLink, Heat, HeatLevel
 
@@ -29,13 +30,19 @@ class HeatMap:
         self._heats: dict[FunctionId, Heat] = {}
         self._region_limits: dict[FunctionId, tuple[HeatLevel, ...]] = {}
         entries = Entries(index, self.loops)
-        steps = [fid for fid, nature in self._natures.items() if nature is Nature.ANY and (fid in self.graph.hooks or entries.is_step(fid))]
-        starts = {*steps, *self._forced}
-        open_ended = {fid for fid in self._natures if fid in starts or fid in self.graph.escaping or entries.is_request(fid)}
-        stops = {fid for fid in self._natures if fid not in starts and entries.is_whole_request(fid)}
+        steps = {
+            fid: None
+            for fid, nature in self._natures.items()
+            if nature is Nature.ANY and (fid in self.graph.hooks or entries.is_step(fid))
+        }
+        stops = {fid for fid in self._natures if fid not in steps and fid not in self._forced and entries.is_whole_request(fid)}
+        quiet = quiet_modules(self.graph, self.loops, self._natures, entries, steps, stops) - self._forced.keys()
+        self._natures.update(dict.fromkeys(quiet, Nature.ONCE))
+        starts = {*steps, *self._forced} - quiet
+        open_ended = {fid for fid in self._natures if fid in starts or fid in self.graph.escaping or entries.is_request(fid)} - quiet
         self._allowed = Allowed(self.graph, self._natures, open_ended)
         reached = Reached(self.graph, self.loops, self._natures, self._allowed, stops)
-        reached.spread(steps, self._forced)
+        reached.spread([fid for fid in steps if fid not in quiet], self._forced)
         self._ways = reached.ways
 
     def function(self, fid: FunctionId) -> Heat:

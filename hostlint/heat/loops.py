@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 from hostlint.facts.schema import RegionKind
 from hostlint.heat import words
-from hostlint.heat.nature import innermost_loops, region_limits
+from hostlint.heat.nature import Nature, innermost_loops, installs, nature_of, region_limits
+from hostlint.heat.siblings import Siblings
 from hostlint.heat.words import Walk
 from hostlint.model import HeatLevel
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
 
     from hostlint.facts.schema import FunctionOutline
     from hostlint.heat.callgraph import CallGraph, Edge
@@ -32,14 +33,14 @@ class Shape:
 
     __slots__ = ("children", "edges", "limits", "loop_of", "outline", "steps")
 
-    def __init__(self, outline: FunctionOutline, edges: list[Edge], step_regions: list[int]) -> None:
+    def __init__(self, outline: FunctionOutline, edges: list[Edge], step_regions: list[int], setups: Container[FunctionId] = ()) -> None:
         self.outline = outline
         self.limits = region_limits(outline.regions)
         self.loop_of = innermost_loops(outline.regions)
         hot = [limit is HeatLevel.LOOP for limit in self.limits]
         self.edges: dict[int, list[Edge]] = {}
         for edge in edges:
-            if hot[edge.region] and edge.certain:
+            if hot[edge.region] and edge.certain and edge.callee not in setups:
                 self.edges.setdefault(self.loop_of[edge.region], []).append(edge)
         self.steps = {self.loop_of[region] for region in step_regions if hot[region]}
         self.children: dict[int, list[int]] = {}
@@ -65,6 +66,12 @@ class StepLoops:
         self._exposes: set[FunctionId] = set()
         self._hides: set[FunctionId] = set()
         self._kinds: dict[FunctionId, dict[int, LoopKind]] = {}
+        self._setups = {  # construction, loading, hooks put in place: what they call is no step of the loop around them
+            (file, function.index)
+            for file, outline in enumerate(graph.index.files)
+            for function in outline.functions
+            if installs(function.name) or nature_of(function, outline) is Nature.COLD
+        }
         for file, outline in enumerate(graph.index.files):
             for function in outline.functions:
                 self._prepare((file, function.index))
@@ -72,6 +79,7 @@ class StepLoops:
         for fid, shape in self._shapes.items():
             if shape.children:
                 self._kinds[fid] = self._judge(shape)
+        self._cool_preparations()
 
     def kinds(self, fid: FunctionId) -> dict[int, LoopKind]:
         """The function's loops by region."""
@@ -80,12 +88,28 @@ class StepLoops:
     def is_step(self, fid: FunctionId, region: int) -> bool:
         return self.kinds(fid).get(region, LoopKind.NEUTRAL) >= LoopKind.LAYERS
 
+    def _cool_preparations(self) -> None:
+        """Loops that prepare or finish a request whose steps another loop takes are no step loops."""
+        hot = {fid: [loop for loop, kind in kinds.items() if kind >= LoopKind.LAYERS] for fid, kinds in self._kinds.items()}
+        siblings = Siblings(self._graph, hot)
+        for fid, loops in hot.items():
+            for loop in loops:
+                if siblings.is_preparation(fid, loop, self._shapes[fid].walk(loop)):
+                    self._kinds[fid][loop] = LoopKind.NEUTRAL
+
+    def surrounding(self, fid: FunctionId, region: int) -> int:
+        """The innermost step loop around a region, 0 where there is none."""
+        regions = self._graph.index.function(fid).regions
+        while region and not self.is_step(fid, region):
+            region = regions[region].parent
+        return region
+
     def _prepare(self, fid: FunctionId) -> None:
         outline = self._graph.index.function(fid)
         edges = self._graph.edges_out(fid)
         steps = self._graph.step_calls(fid)
         if edges or steps or len(outline.regions) > 1:
-            self._shapes[fid] = Shape(outline, list(edges), [outline.calls[call].region for call in steps])
+            self._shapes[fid] = Shape(outline, list(edges), [outline.calls[call].region for call in steps], self._setups)
 
     def _settle(self) -> None:
         """Carry "exposes" and "hides" up the call graph until nothing changes; both only grow."""
@@ -139,7 +163,7 @@ class StepLoops:
         if not hides:
             if exposing or LoopKind.LAYERS in inner:
                 return step
-            return LoopKind.STEPS if walk is Walk.DATA and self._works_on_device(shape, loop) else LoopKind.NEUTRAL
+            return LoopKind.STEPS if self._feeds_device(shape, loop) else LoopKind.NEUTRAL
         if words.names_requests(shape.outline.name):
             return LoopKind.OUTER
         if walk is Walk.STEPS or (walk is Walk.DATA and LoopKind.STEPS in inner):
@@ -151,6 +175,9 @@ class StepLoops:
     def _is_rate(self, shape: Shape, edge: Edge) -> bool:
         return edge.call_index >= 0 and words.names_rate(words.last_name(shape.outline.calls[edge.call_index].chain))
 
-    def _works_on_device(self, shape: Shape, loop: int) -> bool:
+    def _feeds_device(self, shape: Shape, loop: int) -> bool:
+        """Whether batches go to the device in the loop: it is their source, not a name that it binds, that says so."""
+        if words.loop_walks(shape.outline.regions[loop].text, ()) is not Walk.DATA:
+            return False
         calls = (call for call in shape.outline.calls if shape.loop_of[call.region] == loop)
         return any(words.last_name(call.chain) in _DEVICE_WORK or call.chain.startswith("torch.") for call in calls)

@@ -35,10 +35,15 @@ _RARE = re.compile(
 )
 _ONCE = re.compile(
     r"^_*(eval|evaluate|evaluation|validate|validation|test)$|"
-    r"^_*(on_)?(eval|evaluate|evaluation|val|valid|validate|validation|test|predict)_(step|epoch|loop|end|batch|model|one|all|dataset|metrics|"
+    r"^_*(on_)?(eval|evaluate|evaluation|val|valid|validate|validation|test|predict|prediction)_(step|epoch|loop|end|batch|model|one|all|dataset|metrics|"
     r"loss|performance|policy|log)(_\w+)?$|^_*(log|run|do|on)_(eval|evaluate|evaluation|validation|validate|test)(_\w+)?$|"
     r"_(eval|evaluation|validation)$|^on_(train|fit|test|predict|val|validation)_(epoch_)?(start|end|begin)$|(^|_)epoch_(start|end|begin)$|"
     r"^compute_(eval_|val_)?metrics$|^_*(reset|teardown)$"
+)
+# What puts hooks in place or takes them away, once: the hooks themselves run at every step.
+_INSTALLS = re.compile(
+    r"^_*((maybe|try|should|can)_)?(register|add|remove|set|install|uninstall|clear|attach|detach|apply|initialize|deinitialize|deinitalize|"
+    r"init|unregister|enable|disable|free|append|insert|delete|unhook|reapply)_(\w+_)?hooks?(_(fn|func|function|to|from|on|in|if)\w*)?$|^register_(forward|step|full|backward)\w*$"
 )
 _BENCHMARK = re.compile(r"^_*(bench|benchmark|timeit|autotune)(_|$|mark|ing)|^_*profile(_|$)|_(bench|benchmark)$", re.IGNORECASE)
 _BENCHMARK_FILE = re.compile(
@@ -91,10 +96,16 @@ def _keeps(decorator: str) -> bool:
 
 
 @cache
+def installs(name: str) -> bool:
+    """A function of that name puts hooks in place or takes them away."""
+    return bool(_INSTALLS.search(name))
+
+
+@cache
 def _by_name(name: str) -> Nature:
     if _COLD.search(name) or _BENCHMARK.search(name):
         return Nature.COLD
-    if _ONCE.search(name):
+    if _ONCE.search(name) or installs(name):
         return Nature.ONCE
     return Nature.RARE if _RARE.search(name) else Nature.ANY
 

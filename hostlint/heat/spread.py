@@ -56,11 +56,18 @@ class Reached:
     """The functions that steps reach, each with the edge (or nothing, for an entry) that the shortest way to it ends in."""
 
     def __init__(
-        self, graph: CallGraph, loops: StepLoops, natures: Mapping[FunctionId, Nature], allowed: Allowed, stops: Container[FunctionId]
+        self,
+        graph: CallGraph,
+        loops: StepLoops,
+        natures: Mapping[FunctionId, Nature],
+        allowed: Allowed,
+        stops: Container[FunctionId],
+        silent: Container[FunctionId] = (),
     ) -> None:
         self._graph = graph
         self._loops = loops
         self._stops = stops
+        self._silent = silent  # functions whose own loops heat nothing
         self._natures = natures
         self._allowed = allowed
         # The last edge of the way, and the step loop that it lies in (0: its function is hot, or there is no edge).
@@ -71,7 +78,7 @@ class Reached:
         for fid in forced:
             self._push(0, fid, None, 0)
         for fid in self._natures:
-            if self._allowed[fid] is HeatLevel.LOOP:
+            if self._allowed[fid] is HeatLevel.LOOP and fid not in self._silent:
                 self._seed(fid)
         for fid in entries:
             self._push(CONVENTION, fid, None, 0)
@@ -96,16 +103,9 @@ class Reached:
         regions = self._graph.index.function(fid).regions
         limits = region_limits(regions)
         for edge in self._graph.edges_out(fid):
-            loop = self._step_loop(fid, edge.region)
+            loop = self._loops.surrounding(fid, edge.region)
             if loop and limits[edge.region] is HeatLevel.LOOP and self._may_heat(edge):
                 self._push(1 if edge.certain else 2, edge.callee, edge, loop)
-
-    def _step_loop(self, fid: FunctionId, region: int) -> int:
-        """The innermost step loop around a region, 0 where there is none."""
-        regions = self._graph.index.function(fid).regions
-        while region and not self._loops.is_step(fid, region):
-            region = regions[region].parent
-        return region
 
     def _extend(self, fid: FunctionId, distance: int) -> None:
         limits = region_limits(self._graph.index.function(fid).regions)

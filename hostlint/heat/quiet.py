@@ -1,0 +1,104 @@
+"""Modules that are called once a request: the project calls them, and never from a step, so that their forward is no entry."""
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from hostlint.heat import words
+from hostlint.heat.nature import Nature, is_unused
+from hostlint.heat.spread import Allowed, Reached
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Container, Iterable, Iterator, Mapping
+
+    from hostlint.heat.callgraph import CallGraph, Edge
+    from hostlint.heat.entries import Entries
+    from hostlint.heat.loops import StepLoops
+    from hostlint.index import FunctionId
+
+_CALLS = ("forward", "__call__")
+_SAYS_NOTHING = frozenset({"model", "module", "network", "net", "layer", "block", "backward", "step", "grad"})
+_SHORTEST = 3
+_NAME = re.compile(r"(self\.)?\w+(\[\])?")
+
+
+def quiet_modules(
+    graph: CallGraph,
+    loops: StepLoops,
+    natures: Mapping[FunctionId, Nature],
+    entries: Entries,
+    steps: Collection[FunctionId],
+    stops: Container[FunctionId],
+) -> set[FunctionId]:
+    """The forwards among the entries whose callers are all seen and none of them runs at every step."""
+    called = {fid for fid in steps if _is_forward(graph, fid) and any(_is_seen(graph, edge) for edge in graph.edges_in(fid))}
+    if not called:
+        return set()
+    others = [fid for fid in steps if fid not in called]
+    starts = set(others)
+    open_ended = {fid for fid in natures if fid in starts or fid in graph.escaping or entries.is_request(fid)}
+    reached = Reached(graph, loops, natures, Allowed(graph, natures, open_ended), stops, called)
+    reached.spread(others, ())
+    quiet = called - reached.ways.keys() - _called_by_unknown(graph, natures, entries, reached.ways.keys())
+    names = {name for fid in graph.functions() for name in _unresolved(graph, loops, fid, fid in reached.ways)}
+    return quiet - _reach(graph, [fid for fid in quiet if _may_be(graph, fid, names)])
+
+
+def _is_forward(graph: CallGraph, fid: FunctionId) -> bool:
+    function = graph.index.function(fid)
+    return function.name in _CALLS and function.owner >= 0 and graph.index.is_nn_module((fid[0], function.owner))
+
+
+def _is_seen(graph: CallGraph, edge: Edge) -> bool:
+    return edge.certain and edge.call_index >= 0 and edge.caller != edge.callee and not is_unused(graph.index.files[edge.caller[0]])
+
+
+def _called_by_unknown(
+    graph: CallGraph, natures: Mapping[FunctionId, Nature], entries: Entries, hot: Container[FunctionId]
+) -> set[FunctionId]:
+    """What functions reach of which nobody knows when they run, and what only calls itself."""
+    unknown = _reach(graph, (fid for fid in natures if fid not in hot and _is_unknown(graph, natures, entries, fid)))
+    rooted = _reach(graph, (fid for fid in natures if not graph.edges_in(fid)))
+    return unknown | (natures.keys() - rooted)
+
+
+def _reach(graph: CallGraph, starts: Iterable[FunctionId]) -> set[FunctionId]:
+    waiting = list(starts)
+    found = set(waiting)
+    while waiting:
+        callees = {edge.callee for edge in graph.edges_out(waiting.pop())} - found
+        found |= callees
+        waiting.extend(callees)
+    return found
+
+
+def _is_unknown(graph: CallGraph, natures: Mapping[FunctionId, Nature], entries: Entries, fid: FunctionId) -> bool:
+    if fid[1] == 0 or natures[fid] in (Nature.COLD, Nature.ONCE) or entries.is_request(fid):
+        return False
+    return fid in graph.escaping or not any(edge.caller != fid for edge in graph.edges_in(fid))
+
+
+def _unresolved(graph: CallGraph, loops: StepLoops, fid: FunctionId, hot: bool) -> Iterator[str]:
+    """The names that steps of this function call and whose meaning is not known: they may be modules."""
+    function = graph.index.function(fid)
+    if not hot and not loops.kinds(fid):
+        return
+    resolved = {edge.call_index for edge in graph.edges_out(fid)}
+    for position, call in enumerate(function.calls):
+        if position not in resolved and (hot or loops.surrounding(fid, call.region)):
+            name = _called_name(call.chain)
+            if len(name) >= _SHORTEST and name not in _SAYS_NOTHING:
+                yield name.replace("_", "").lower()
+
+
+def _called_name(chain: str) -> str:
+    name = words.last_name(chain)
+    if name in ("forward", "encode", "decode"):
+        return words.receiver_name(chain)
+    return name if _NAME.fullmatch(chain) else ""
+
+
+def _may_be(graph: CallGraph, fid: FunctionId, names: Collection[str]) -> bool:
+    function = graph.index.function(fid)
+    owner = graph.index.klass((fid[0], function.owner)).name.lower()
+    return any(name in owner for name in names)

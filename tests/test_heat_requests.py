@@ -1,0 +1,421 @@
+"""What runs once a request although it looks like a step: every `probe()` has the heat that the comment behind it says."""
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from hostlint.facts.lower import lower_file
+from hostlint.heat import compute_heat
+from hostlint.index import ProjectIndex
+
+
+def differences(**sources: str) -> list[str]:
+    """The lines of a project where the heat of a `probe()` is not the one that the comment names."""
+    texts = {name.replace("__", "."): textwrap.dedent(text) for name, text in sources.items()}
+    outlines = [lower_file(text, name.replace(".", "/") + ".py", name).outline for name, text in texts.items()]
+    heat = compute_heat(ProjectIndex(outlines))
+    wrong, seen = [], 0
+    for file, outline in enumerate(outlines):
+        for function in outline.functions:
+            for call in function.calls:
+                if call.chain == "probe":
+                    seen += 1
+                    found = heat.site((file, function.index), call.region).level.label
+                    wanted = texts[outline.module].splitlines()[call.line - 1].rpartition("# ")[2]
+                    wrong += [] if found == wanted else [f"{outline.module} {call.line} is {found}, not {wanted}"]
+    assert seen
+    return wrong
+
+
+@pytest.mark.parametrize("name", ["prediction_step", "validation_step", "test_step", "eval_step", "evaluation_step", "predict_step"])
+def test_a_step_of_an_evaluation_is_no_step(name: str) -> None:
+    assert not differences(main=f"""
+    class Run(Trainer):
+        def {name}(self, model, inputs):
+            probe()  # request
+            self._score(inputs)
+
+        def _score(self, inputs):
+            probe()  # request
+
+        def training_step(self, model, inputs):
+            probe()  # call
+    """)
+
+
+@pytest.mark.parametrize(("test", "train", "evaluation"), [
+    ('mode == "train"', "call", "request"),
+    ('mode != "eval"', "call", "request"),
+    ('not mode == "eval"', "call", "request"),
+    ('mode in ("train",)', "call", "request"),
+    ('mode == "colocate"', "call", "call"),
+    ('name == "train"', "call", "call"),
+    ("self.model.training", "call", "request"),
+    ("is_training", "call", "request"),
+    ("training and x", "call", "call"),
+])  # fmt: skip
+def test_the_arm_for_evaluation_is_cool(test: str, train: str, evaluation: str) -> None:
+    assert not differences(main=f"""
+    class Run:
+        def training_step(self, name, is_training, training, x):
+            mode = "train" if self.model.training else "eval"
+            if {test}:
+                probe()  # {train}
+            else:
+                probe()  # {evaluation}
+    """)
+
+
+@pytest.mark.parametrize(("test", "heat"), [
+    ('mode == "eval"', "request"),
+    ('mode in ("val", "test")', "request"),
+    ('mode != "train"', "request"),
+    ("not is_training", "request"),
+    ('mode == "fast"', "call"),
+])  # fmt: skip
+def test_the_branch_for_evaluation_is_cool(test: str, heat: str) -> None:
+    assert not differences(main=f"""
+    class Run:
+        def training_step(self, is_training):
+            mode = "train" if self.model.training else "eval"
+            if {test}:
+                probe()  # {heat}
+            probe()  # call
+    """)
+
+
+def test_what_is_made_every_n_steps_or_for_an_evaluation_is_cool() -> None:
+    assert not differences(main="""
+    class Run:
+        def training_step(self, inputs):
+            self._prepare(inputs)
+
+        def _prepare(self, inputs):
+            mode = "train" if self.model.training else "eval"
+            if mode == "train":
+                generate_every = self.steps_per_round * self.rounds
+                if self._step % generate_every == 0 or self._kept is None:
+                    self._kept = self._generate(inputs)
+                probe()  # call
+                return self._kept
+            else:
+                return self._generate(inputs)
+
+        def _generate(self, inputs):
+            probe()  # request
+    """)
+
+
+@pytest.mark.parametrize("test", ["step % (n * m) == 0", "step % (self.n * m) == 0", "(step + 1) % (n * m) == 0"])
+def test_a_product_is_a_period(test: str) -> None:
+    assert not differences(main=f"""
+    class Run:
+        def training_step(self, step, n, m):
+            if {test}:
+                probe()  # request
+            probe()  # call
+    """)
+
+
+def test_a_helper_that_unpacks_after_the_steps_is_no_step() -> None:
+    assert not differences(main="""
+    class TextPipeline:
+        @staticmethod
+        def _unpack(x, x_ids):
+            for data, pos in zip(x, x_ids):
+                top = torch.max(pos)
+                probe()  # request
+
+        def __call__(self, x):
+            for t in self.scheduler.timesteps:
+                x = self.transformer(x, t)
+                probe()  # loop
+            return self._unpack(x, x)
+    """)
+
+
+@pytest.mark.parametrize("header", [
+    "for index, reference in enumerate(references)", "for item in things", "for condition in conditions", "for video in videos",
+    "for index in range(len(things))", "for batch in batches",
+])  # fmt: skip
+def test_a_loop_over_what_is_given_beside_the_steps_is_no_step(header: str) -> None:
+    assert not differences(main=f"""
+    class TextPipeline:
+        def __call__(self, references, things, conditions, videos, batches, x):
+            {header}:
+                latent = self.vae.encode(x.to(device)).latent_dist.mean
+                probe()  # request
+                self._ids(latent)
+            for t in self.scheduler.timesteps:
+                x = self.transformer(x, t)
+                probe()  # loop
+
+        def _ids(self, latent):
+            probe()  # request
+    """)
+
+
+@pytest.mark.parametrize(("name", "header"), [
+    *((name, "for chunk in x") for name in ("prepare_latents", "encode_images", "_get_embeddings", "_pack", "decode_latents")),
+    ("helper", "for frame in frames"),
+    ("helper", "for index, part in enumerate(x)"),
+])  # fmt: skip
+def test_a_loop_of_a_helper_of_the_request_is_no_step(name: str, header: str) -> None:
+    assert not differences(main=f"""
+    class TextPipeline:
+        def {name}(self, x, frames):
+            {header}:
+                self.vae.encode(x)
+                probe()  # request
+
+        def __call__(self, x):
+            self.{name}(x, x)
+            while self.busy:
+                self.scheduler.step(x)
+                probe()  # loop
+    """)
+
+
+def test_the_only_model_loop_of_a_request_is_its_step_loop() -> None:
+    assert not differences(main="""
+    def embed_all(model, batches):
+        for batch in batches:
+            model(batch)
+            probe()  # loop
+
+    def score(model, things):
+        for thing in things:
+            model(thing)
+            probe()  # loop
+    """)
+
+
+def test_a_token_loop_beside_another_stays_hot() -> None:
+    assert not differences(main="""
+    def generate(model, draft, tokens, x):
+        for token in tokens:
+            draft(token)
+            probe()  # loop
+        while not done(x):
+            model(x)
+            probe()  # loop
+        for i in range(2):
+            loss(x).backward()
+            probe()  # loop
+    """)
+
+
+MODULES = """
+import torch
+
+class Checker(torch.nn.Module):
+    def __init__(self):
+        self.inner = Inner()
+        self.layers = torch.nn.ModuleList([Inner() for _ in range(4)])
+
+    def forward(self, x):
+        probe()  # {checker}
+        for layer in self.layers:
+            layer(x)
+        self.inner(x)
+
+class Inner(torch.nn.Module):
+    def forward(self, x):
+        probe()  # {inner}
+"""
+
+
+def with_modules(checker: str, inner: str, main: str) -> list[str]:
+    source = "from modules import Checker, Inner\n" + textwrap.dedent(main)
+    return differences(modules=MODULES.format(checker=checker, inner=inner), main=source)
+
+
+def test_a_module_that_is_called_once_a_request_is_no_entry() -> None:
+    assert not with_modules("request", "request", """
+    class TextPipeline:
+        def __init__(self, checker: Checker):
+            self.checker = checker
+
+        def __call__(self, x):
+            for t in self.scheduler.timesteps:
+                x = self.transformer(x, t)
+            return self.checker(x)
+    """)  # fmt: skip
+
+
+@pytest.mark.parametrize("main", [
+    "",  # nobody is seen to call it
+    """
+    class TextPipeline:
+        def __init__(self, checker: Checker):
+            self.checker = checker
+
+        def __call__(self, x):
+            for t in self.scheduler.timesteps:
+                x = self.checker(x, t)
+    """,
+    """
+    class Net(torch.nn.Module):
+        def __init__(self):
+            self.part = Checker()
+
+        def forward(self, x):
+            return self.part(x)
+    """,
+    """
+    class Holder:
+        def __init__(self):
+            self.checker = Checker()
+
+        def whoever_calls_this(self, x):
+            return self.checker(x)
+    """,
+    """
+    class TextPipeline:
+        def __init__(self, first: Checker):
+            self.first = first
+
+        def __call__(self, x):
+            self.first(x)
+            for t in self.scheduler.timesteps:
+                x = self.checker(self.unet(x), t)
+    """,
+    """
+    class Loop(Checker):
+        def forward(self, x):
+            return Loop()(x) + super().forward(x)
+    """,
+], ids=["nobody", "loop", "module", "unknown caller", "unknown callee of that name", "only itself"])  # fmt: skip
+def test_a_module_that_steps_may_call_stays_an_entry(main: str) -> None:
+    assert not with_modules("call", "call", "import torch\n" + textwrap.dedent(main))
+
+
+@pytest.mark.parametrize(("test", "heat"), [
+    ("i == reasoning_steps", "request"),
+    ("x and i == reasoning_steps", "request"),
+    ("step == self.switch_step", "request"),
+    ("i == next_step", "loop"),
+    ("i == other", "loop"),
+    ("i != reasoning_steps", "loop"),
+    ("i >= reasoning_steps", "loop"),
+])  # fmt: skip
+def test_a_counter_meets_a_number_once(test: str, heat: str) -> None:
+    assert not differences(main=f"""
+    def run(self, net, x, reasoning_steps, other, next_step):
+        for i, step in enumerate(self.timesteps):
+            net(x)
+            if {test}:
+                probe()  # {heat}
+            next_step = next_step + 2
+    """)
+
+
+def test_a_property_stands_for_what_its_attribute_keeps() -> None:
+    assert not differences(main="""
+    class EulerScheduler:
+        @property
+        def step_index(self):
+            return self._step_index
+
+        def step(self, x):
+            if self.step_index is None:
+                self._step_index = self.find(x)
+                probe()  # request
+            if self.other_index is None:
+                self._step_index = self.find(x)
+                probe()  # call
+            probe()  # call
+    """)
+
+
+@pytest.mark.parametrize("name", [
+    "maybe_free_model_hooks", "enable_hooks", "disable_forward_hook", "free_hooks", "remove_all_hooks", "register_module_hooks",
+    "_apply_block_hook", "apply_forward_hooks", "install_hook", "add_hook_to_module", "unregister_hook",
+])  # fmt: skip
+def test_what_installs_or_removes_hooks_is_no_hook(name: str) -> None:
+    assert not differences(main=f"""
+    def {name}(modules):
+        probe()  # request
+    """)
+
+
+@pytest.mark.parametrize("name", ["pre_forward", "post_forward", "new_forward", "_post_backward_hook", "zero_grad_hooks"])
+def test_what_modules_run_is_a_hook(name: str) -> None:
+    assert not differences(main=f"""
+    class Offload(ModelHook):
+        def {name}(self, module, x):
+            probe()  # call
+    """)
+
+
+def test_the_chain_of_a_hook_starts_at_the_hook() -> None:
+    source = textwrap.dedent("""
+    def apply_split_hooks(blocks, x):
+        for block in blocks:
+            block(x)
+            block.register_forward_hook(after)
+
+    def after(module, x, y):
+        return helper(y)
+
+    def helper(y):
+        return y.item()
+    """)
+    outline = lower_file(source, "main.py", "main").outline
+    heat = compute_heat(ProjectIndex([outline]))
+    helper = next(function.index for function in outline.functions if function.name == "helper")
+    assert [link.function for link in heat.function((0, helper)).chain] == ["after", "after"]
+
+
+@pytest.mark.parametrize(("call", "heat"), [
+    ("self.vae.encode(x).latent_dist.sample()", "request"),
+    ("x.sample()", "request"),
+    ("self.ray_sampler.sample()", "call"),
+    ("sampler.sample()", "call"),
+])  # fmt: skip
+def test_a_common_name_alone_is_no_call(call: str, heat: str) -> None:
+    assert not differences(
+        pkg__render="""
+        class RaySampler:
+            def sample(self):
+                probe()  # HEAT
+        """.replace("HEAT", heat),
+        app__train=f"""
+        def train(self, net, sampler, loader):
+            for batch in loader:
+                x = net(batch)
+                {call}
+                x.backward()
+        """,
+    )
+
+
+def test_what_an_installer_defines_is_what_runs_each_step() -> None:
+    assert not differences(main="""
+    class Cache(ModelHook):
+        def initialize_hook(self, module):
+            probe()  # request
+            def cached_stack(x):
+                probe()  # call
+                return self._run(x)
+            module.stack = cached_stack
+
+        def _run(self, x):
+            probe()  # call
+    """)
+
+
+def test_a_helper_that_generates_has_a_step_loop_of_its_own() -> None:
+    assert not differences(main="""
+    class TextPipeline:
+        def generate_beam(self, x, entry_length):
+            for i in range(entry_length):
+                self.model(x)
+                probe()  # loop
+
+        def __call__(self, x):
+            for t in self.scheduler.timesteps:
+                x = self.transformer(x, t)
+            return self.generate_beam(x, 67)
+    """)
