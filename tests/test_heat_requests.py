@@ -94,8 +94,8 @@ def test_what_is_made_every_n_steps_or_for_an_evaluation_is_cool() -> None:
         def _prepare(self, inputs):
             mode = "train" if self.model.training else "eval"
             if mode == "train":
-                generate_every = self.steps_per_round * self.rounds
-                if self._step % generate_every == 0 or self._kept is None:
+                refresh_every = self.span * self.rounds
+                if self._step % refresh_every == 0:
                     self._kept = self._generate(inputs)
                 probe()  # call
                 return self._kept
