@@ -2,14 +2,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from hostlint.facts.fact import Fact
 from hostlint.facts.schema import RegionKind
+from hostlint.facts.spans import Places
 from hostlint.model import FileError, Finding, Heat, HeatLevel, Span
 from hostlint.registry import all_for_kind
 from hostlint.severity import severity_of
 from hostlint.values.parameters import left_out
+from hostlint.values.redone import Redone
 from hostlint.values.waits import meetings
 
 if TYPE_CHECKING:
@@ -28,6 +31,7 @@ class HeatSource(Protocol):
 
     def function(self, fid: FunctionId) -> Heat: ...
     def site(self, fid: FunctionId, region: int) -> Heat: ...
+    def is_step_loop(self, fid: FunctionId, region: int) -> bool: ...
 
 
 class CallSource(Protocol):
@@ -74,11 +78,13 @@ class Judge:
         self._evaluator = evaluator
         self._heat = heat
         self._text_of = text_of
+        self._redone = Redone(evaluator, heat)
 
     def file(self, file: int, at_least: HeatLevel) -> Judged:
         """All findings of one file at that heat or above, in order, one for each place and cause."""
         self._evaluator.files = 0
         facts = [fact for function in self._index.files[file].functions for fact in self._function((file, function.index), at_least)]
+        facts += list(self._work_redone(file, max(at_least, HeatLevel.CALL), facts))
         rests_on = self._evaluator.files
         if not facts:
             return Judged((), (), rests_on)
@@ -109,6 +115,20 @@ class Judge:
             heat = self._of_use(fid) if meeting.at_use else hot[meeting.site.region]
             if heat.level >= at_least:
                 yield _fact(path, outline.qualname, meeting, heat)
+
+    def _work_redone(self, file: int, at_least: HeatLevel, waits: Sequence[Fact]) -> Iterator[Fact]:
+        """What is computed again though it could be kept; a place that waits is reported for that alone."""
+        outline = self._index.files[file]
+        places = Places(self._text_of, file)
+        for function in outline.functions:
+            hot = partial(self._is_hot, (file, function.index), at_least)
+            for meeting in self._redone.meetings((file, function.index), hot, places):
+                fact = _fact(outline.path, function.qualname, meeting, self._site((file, function.index), meeting.site.region))
+                if not any(overlap(fact.span, wait.span) for wait in waits):
+                    yield fact
+
+    def _is_hot(self, fid: FunctionId, at_least: HeatLevel, region: int) -> bool:
+        return self._site(fid, region).level >= at_least
 
     def _site(self, fid: FunctionId, region: int) -> Heat:
         """How hot a region is; what runs only where an optional argument was left out is cool unless a call is seen to leave it out."""
@@ -145,6 +165,12 @@ def _fact(path: str, function: str, meeting: Meeting, heat: Heat) -> Fact:
         measured=meeting.measured,
         detail=meeting.detail,
     )
+
+
+def overlap(one: Span, other: Span) -> bool:
+    """Whether two places share a character."""
+    starts, ends = [(span.line, span.column) for span in (one, other)], [(span.end_line, span.end_column) for span in (one, other)]
+    return max(starts) < min(ends)
 
 
 class Words:

@@ -195,6 +195,7 @@ MESSAGES = [
     (FactKind.PAGEABLE_NON_BLOCKING, "t.to(d, non_blocking=True)", "in spite of `non_blocking=True`"),
     (FactKind.FLUSH, "torch.cuda.empty_cache()", "where a model leaves the device"),
     (FactKind.COLLECTION, "gc.collect()", "collect every N steps"),
+    (FactKind.REBUILT_CONSTANT, "torch.arange(n)", "keep it per (shape, dtype, device)"),
 ]
 
 

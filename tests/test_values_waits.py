@@ -10,6 +10,7 @@ import pytest
 from hostlint.facts.kinds import FactKind
 from hostlint.model import Confidence
 from hostlint.values.judging import Meeting
+from hostlint.values.redone import KINDS
 
 MeetingsOf = Callable[..., list[Meeting]]
 # Line 1 of every program, on the device: a matrix, a vector, a mask, an index and a scalar (D, V, M, I, S); on the host: a matrix, a vector
@@ -404,7 +405,7 @@ def test_kind(meetings_of: MeetingsOf, name: str) -> None:
 
 
 def test_every_kind_is_met() -> None:
-    assert {words for program in PROGRAMS.values() for words in marked(program).values()} >= {kind.value for kind in FactKind}
+    assert {words for program in PROGRAMS.values() for words in marked(program).values()} >= {kind.value for kind in set(FactKind) - KINDS}
 
 
 PLACES = {

@@ -33,3 +33,4 @@ class FactKind(Enum):
     PAGEABLE_NON_BLOCKING = "pageable-non-blocking"  # large pageable tensor moved with non_blocking=True
     FLUSH = "flush"  # empty_cache() of the allocator
     COLLECTION = "collection"  # gc.collect()
+    REBUILT_CONSTANT = "rebuilt-constant"  # torch.arange(n) on a step's path, from shapes and attributes of __init__

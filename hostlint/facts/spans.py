@@ -1,0 +1,83 @@
+"""Where the calls of a function stand in its text: worked out for the few calls that a finding needs, the graph keeps only lines."""
+from __future__ import annotations
+
+import ast
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from hostlint.facts.chains import chain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from hostlint.facts.schema import Call
+
+
+class Spot(NamedTuple):
+    """A call's span, 1-based in characters with an exclusive end, and the first and last line of its statement."""
+
+    span: tuple[int, int, int, int]
+    statement: tuple[int, int]
+    subject: str
+
+
+class Spans:
+    """The calls of one file's text, by line and chain, in the order in which they are lowered."""
+
+    def __init__(self, text: str) -> None:
+        self._lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        self._spots: dict[tuple[int, str], list[Spot]] = {}
+        try:
+            tree = ast.parse(text)
+        except (SyntaxError, ValueError):
+            return
+        self._collect(tree, (0, 0))
+
+    def of(self, call: Call, calls: Sequence[Call]) -> Spot | None:
+        """The place of one of a function's calls; None where the text holds it in another order than the graph."""
+        spots = self._spots.get((call.line, call.chain), [])
+        alike = [other for other in calls if other.line == call.line and other.chain == call.chain]
+        return spots[alike.index(call)] if len(spots) == len(alike) else None
+
+    def _collect(self, node: ast.AST, statement: tuple[int, int]) -> None:
+        if isinstance(node, ast.stmt):
+            statement = (node.lineno, _last_line(node))
+        for child in ast.iter_child_nodes(node):
+            self._collect(child, statement)
+        if isinstance(node, ast.Call):
+            self._spots.setdefault((node.lineno, chain(node.func)), []).append(self._spot(node, statement))
+
+    def _spot(self, node: ast.Call, statement: tuple[int, int]) -> Spot:
+        end_line, end = node.end_lineno or node.lineno, node.end_col_offset or 0
+        span = (node.lineno, self._column(node.lineno, node.col_offset), end_line, self._column(end_line, end))
+        return Spot(span, statement, ast.unparse(_subject(node)))
+
+    def _column(self, line: int, offset: int) -> int:
+        return len(self._lines[line - 1].encode()[:offset].decode(errors="replace")) + 1
+
+
+
+class Places:
+    """The calls of a file whose text is read once something asks."""
+
+    def __init__(self, text_of: Callable[[int], str], file: int) -> None:
+        self._text_of = text_of
+        self._file = file
+
+    def __call__(self, call: Call, calls: Sequence[Call]) -> Spot | None:
+        return self._spans.of(call, calls)
+
+    @cached_property
+    def _spans(self) -> Spans:
+        return Spans(self._text_of(self._file))
+
+
+def _subject(node: ast.Call) -> ast.expr:
+    return node.func.value if isinstance(node.func, ast.Attribute) else node.func
+
+
+def _last_line(statement: ast.stmt) -> int:
+    body = getattr(statement, "body", None) or getattr(statement, "cases", None)
+    if body and isinstance(body[0], ast.stmt):
+        return max(statement.lineno, body[0].lineno - 1)
+    return statement.end_lineno or statement.lineno
