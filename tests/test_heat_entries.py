@@ -37,6 +37,7 @@ def level(index: ProjectIndex, heat: HeatMap, qualname: str) -> str:
     "class A(torch.utils.data.DataLoader):\n    def __iter__(self):\n        pass",
     "class PrioritySampler:\n    def update_priority(self, x):\n        pass",
     "class Accuracy(torchmetrics.Metric):\n    def update(self, x):\n        pass",
+    "class PolicyTrainer(transformers.Trainer):\n    def _prepare_inputs(self, inputs):\n        pass",
     "def dice_loss(x):\n    pass",
     "def compute_loss(x):\n    pass",
     "class A:\n    def compute_loss(self, x):\n        pass",

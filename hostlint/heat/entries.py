@@ -34,6 +34,8 @@ _SCHEDULER_METHODS = frozenset({"step", "scale_model_input", "add_noise", "conve
 _REPLAY = re.compile(r"(Buffer|Sampler|Memory)$")
 _EXPERIENCE = re.compile(r"Replay|Buffer|Memory|Priorit|Experience|(^|[._])(replay|rl)([._]|$)|replay|buffer")  # not rays, not points
 _REPLAY_METHODS = frozenset({"sample", "update_priority"})
+_TRAINER = re.compile(r"(^|\.)\w*Trainer$")
+_TRAINER_METHODS = frozenset({"_prepare_inputs"})  # the library's training step calls it with each batch
 _LOADER = re.compile(r"Data\w*Loader|DataLoader\w*")
 _METRIC = re.compile(r"(^|\.)Metric$")
 _REQUEST_OWNER = re.compile(r"(Stage|Pipeline|Worker|Server|Handler|Client|Endpoint|Service)$")
@@ -116,6 +118,8 @@ class Entries:
         if name in _REPLAY_METHODS:
             kept = name != "sample" or any(_EXPERIENCE.search(each) for each in (*names, self._index.files[cid[0]].module))
             return kept and any(_REPLAY.search(each) for each in names)
+        if name in _TRAINER_METHODS:
+            return any(_TRAINER.search(each) for each in names)
         if name in ("__iter__", "__next__"):
             return any(_LOADER.search(each) for each in names)
         return name in ("update", "compute") and any(_METRIC.search(each) for each in names)
