@@ -419,3 +419,11 @@ def test_a_helper_that_generates_has_a_step_loop_of_its_own() -> None:
                 x = self.transformer(x, t)
             return self.generate_beam(x, 67)
     """)
+
+
+def test_a_module_that_the_only_loop_calls_is_called_in_the_innermost_loop() -> None:
+    assert not with_modules("call", "call", """
+    def serve(requests, checker: Checker):
+        for request in requests:
+            request.reply(checker(request.image))
+    """)

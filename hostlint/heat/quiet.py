@@ -4,7 +4,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from hostlint.facts.schema import RegionKind
 from hostlint.heat import words
+from hostlint.heat.loops import LoopKind
 from hostlint.heat.nature import Nature, is_unused
 from hostlint.heat.spread import Allowed, Reached
 
@@ -40,6 +42,8 @@ def quiet_modules(
     reached = Reached(graph, loops, natures, Allowed(graph, natures, open_ended), stops, called)
     reached.spread(others, ())
     quiet = called - reached.ways.keys() - _called_by_unknown(graph, natures, entries, reached.ways.keys())
+    repeated = [fid for fid in quiet if any(edge.caller not in quiet and _is_repeated(graph, loops, edge) for edge in graph.edges_in(fid))]
+    quiet -= _reach(graph, repeated)
     names = {name for fid in graph.functions() for name in _unresolved(graph, loops, fid, fid in reached.ways)}
     return quiet - _reach(graph, [fid for fid in quiet if _may_be(graph, fid, names)])
 
@@ -51,6 +55,15 @@ def _is_forward(graph: CallGraph, fid: FunctionId) -> bool:
 
 def _is_seen(graph: CallGraph, edge: Edge) -> bool:
     return edge.certain and edge.call_index >= 0 and edge.caller != edge.callee and not is_unused(graph.index.files[edge.caller[0]])
+
+
+def _is_repeated(graph: CallGraph, loops: StepLoops, edge: Edge) -> bool:
+    """A call in a loop that is the only kind of loop its function has: the innermost one around a model call, whatever it walks over."""
+    regions = graph.index.function(edge.caller).regions
+    region = edge.region
+    while region and regions[region].kind != RegionKind.LOOP:
+        region = regions[region].parent
+    return bool(region) and LoopKind.STEPS not in loops.kinds(edge.caller).values()
 
 
 def _called_by_unknown(
