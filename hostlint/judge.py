@@ -13,7 +13,7 @@ from hostlint.registry import all_for_kind
 from hostlint.severity import severity_of
 from hostlint.values.parameters import left_out
 from hostlint.values.redone import Redone
-from hostlint.values.waits import meetings
+from hostlint.values.waits import may_be_wrong, meetings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -107,12 +107,15 @@ class Judge:
         if not graph.sites:
             return
         hot = {region: self._site(fid, region) for region in {site.region for site in graph.sites}}
-        if all(heat.level < at_least for heat in hot.values()) and self._index.function(fid).name != "__init__":
+        cool = all(heat.level < at_least for heat in hot.values())
+        if cool and self._index.function(fid).name != "__init__" and not may_be_wrong(graph):
             return
         outline = self._index.function(fid)
         path = self._index.files[fid[0]].path
         for meeting in meetings(self._evaluator.frame(fid)):
             heat = self._of_use(fid) if meeting.at_use else hot[meeting.site.region]
+            if meeting.wrong and heat.level == HeatLevel.REQUEST:
+                heat = Heat(HeatLevel.CALL)
             if heat.level >= at_least:
                 yield _fact(path, outline.qualname, meeting, heat)
 

@@ -40,6 +40,11 @@ def _reached(fact: Fact) -> str:
     return f"on every step (called from {caller}, {place})"
 
 
+def happens(fact: Fact) -> str:
+    """As `when`, for what is wrong at any heat: a place that no step is seen to reach is named by its function."""
+    return when(fact) if fact.heat.chain else f"whenever `{fact.function.rpartition('.')[2]}` runs"
+
+
 def waits(fact: Fact, subject: str) -> str:
     """The first half of most messages: what makes the host wait, and why that is often."""
     return f"`{subject}` makes the host wait for the device {when(fact)}"

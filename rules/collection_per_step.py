@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
 from hostlint.rule import Example, Problem, Rule
-from hostlint.torch_ops.pauses import is_release
+from hostlint.torch_ops.pauses import is_release, is_release_file
 from hostlint.wording import when, whole
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
-    if is_release(fact.function) or any(is_release(link.function) for link in fact.heat.chain):
+    if is_release_file(fact.path) or is_release(fact.function) or any(is_release(link.function) for link in fact.heat.chain):
         return None
     return Problem(
         f"`{whole(node)}` walks every object of the process {when(fact)}, and the device runs dry meanwhile; "

@@ -195,6 +195,8 @@ MESSAGES = [
     (FactKind.PAGEABLE_NON_BLOCKING, "t.to(d, non_blocking=True)", "in spite of `non_blocking=True`"),
     (FactKind.FLUSH, "torch.cuda.empty_cache()", "where a model leaves the device"),
     (FactKind.COLLECTION, "gc.collect()", "collect every N steps"),
+    (FactKind.UNFINISHED_COPY, "frame.numpy()", "wait for it before the read"),
+    (FactKind.PINNED_REWRITE, "stage.copy_(row)", "ring of pinned buffers"),
     (FactKind.REBUILT_CONSTANT, "torch.arange(n)", "keep it per (shape, dtype, device)"),
 ]
 

@@ -330,6 +330,14 @@ PROGRAMS = {
         gc.collect(1)
         unknown.collect()
     """,
+    "copies in flight": """
+        c = D.to("cpu", non_blocking=True)
+        c.tolist()  # unfinished-copy
+        p = torch.empty(4, pin_memory=True)  # pin-per-call
+        for row in A:
+            p.fill_(row)  # pinned-rewrite
+            V.copy_(p, non_blocking=True)
+    """,
 }
 
 

@@ -34,3 +34,5 @@ class FactKind(Enum):
     FLUSH = "flush"  # empty_cache() of the allocator
     COLLECTION = "collection"  # gc.collect()
     REBUILT_CONSTANT = "rebuilt-constant"  # torch.arange(n) on a step's path, from shapes and attributes of __init__
+    UNFINISHED_COPY = "unfinished-copy"  # x.to("cpu", non_blocking=True).item()
+    PINNED_REWRITE = "pinned-rewrite"  # a pinned buffer filled anew while its copy may still read it

@@ -78,9 +78,10 @@ def _comments(text: str) -> tuple[dict[int, tuple[tuple[str, int], ...]], dict[i
 def interesting_names() -> frozenset[str]:
     """The last parts of the names of every call that the table of torch says may wait."""
     from hostlint.torch_ops import pauses, waiting_names
+    from hostlint.torch_ops.copies import REWRITERS
 
     # record: an event's wait is judged by where it was recorded; synchronize and format: judged on receivers of unknown class too
-    return waiting_names() | pauses.NAMES | {"record", "synchronize", "format"}
+    return waiting_names() | pauses.NAMES | REWRITERS | {"record", "synchronize", "format"}
 
 
 def _graph(b: FunctionBuilder) -> FunctionGraph:

@@ -5,6 +5,8 @@ import json
 from functools import cache
 from pathlib import Path
 
+REWRITERS = frozenset({"copy_", "fill_", "zero_"})  # methods that give a buffer new contents
+
 
 @cache
 def largest_free_copy() -> int:

@@ -16,7 +16,7 @@ ALLOCATOR = re.compile(
 # Functions whose work it is to give memory back between two uses of the device: what they flush is meant.
 RELEASES = re.compile(
     r"(^|_)(off_?load(ed|ing|er)?|on_?load|sleep|wake(_?up)?|un_?load|swap|tear_?down|shut_?down|close|idle|oom|out_of_memory|recover(y)?|evict|"
-    r"destroy|exit|del|retry|update_weights|reload|load|restart|abort|hibernate|resume|suspend|free_(gpu|cuda|model|vram)\w*|"
+    r"destroy|drop|exit|del|retry|update_weights|reload|load|restart|abort|hibernate|resume|suspend|free_(gpu|cuda|model|vram)\w*|"
     r"aggressive_\w+)(_|$)",
     re.IGNORECASE,
 )
@@ -29,3 +29,8 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 def is_release(qualname: str) -> bool:
     """Whether a function, or the class around it, is there to give memory back."""
     return any(RELEASES.search(_CAMEL.sub("_", part)) for part in qualname.replace("__", "").split("."))
+
+
+def is_release_file(path: str) -> bool:
+    """Whether a file is about giving memory back: `layerwise_offload.py`."""
+    return is_release(path.rpartition("/")[2].removesuffix(".py"))

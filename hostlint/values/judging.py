@@ -35,6 +35,7 @@ class Meeting:
     measured: str
     detail: str = ""
     at_use: bool = False  # a constructor whose object waits each time it is used
+    wrong: bool = False  # results or memory suffer, however seldom the place runs
 
 
 def facts_of(value: Value, *, element: bool = False) -> ArgumentFacts:

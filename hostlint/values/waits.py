@@ -1,28 +1,42 @@
 """From the sites of a function to its waits."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from hostlint.facts.graph import SiteKind
+from hostlint.facts.graph import Op, SiteKind
 from hostlint.values.at_calls import at_call
 from hostlint.values.at_operators import at_augmented, at_format, at_load, at_member, at_percent, at_truth, at_write
+from hostlint.values.copies import rewritten_sources, unfinished_copies
 from hostlint.values.pauses import pauses_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from hostlint.facts.graph import FunctionGraph
     from hostlint.values.evaluator import Frame
     from hostlint.values.judging import Meeting
+
+    Keywords = tuple[tuple[str, int], ...]
 
 
 def meetings(frame: Frame) -> Iterator[Meeting]:
     """Every wait, upload and pause of a function that has been evaluated."""
+    found: list[Meeting] = []
     for site in frame.graph.sites:
         judge = _JUDGES.get(SiteKind(site.kind))
-        found = judge(frame, site) if judge is not None else None
-        if found is not None:
-            yield found
+        meeting = judge(frame, site) if judge is not None else None
+        if meeting is not None:
+            found.append(meeting)
+    yield from found
     yield from pauses_of(frame)
+    if may_be_wrong(frame.graph):
+        yield from unfinished_copies(frame, found)
+        yield from rewritten_sources(frame, found)
+
+
+def may_be_wrong(graph: FunctionGraph) -> bool:
+    """Whether a function holds what can spoil results at any heat: copies that do not block."""
+    return any(node[0] == Op.CALL and any(name == "non_blocking" for name, _ in cast("Keywords", node[4])) for node in graph.nodes)
 
 
 _JUDGES = {
