@@ -197,6 +197,9 @@ MESSAGES = [
     (FactKind.COLLECTION, "gc.collect()", "collect every N steps"),
     (FactKind.UNFINISHED_COPY, "frame.numpy()", "wait for it before the read"),
     (FactKind.PINNED_REWRITE, "stage.copy_(row)", "ring of pinned buffers"),
+    (FactKind.GRAPH_KEPT, "loss", "keep the loss detached"),
+    (FactKind.LOW_PRECISION_SUM, "loss", "in float64"),
+    (FactKind.DROPPED_MOVE, "x.to(d)", "assign it to `x`"),
     (FactKind.REBUILT_CONSTANT, "torch.arange(n)", "keep it per (shape, dtype, device)"),
 ]
 

@@ -61,6 +61,7 @@ def augmented(b: FunctionBuilder, node: ast.AugAssign) -> None:
     if isinstance(node.target, ast.Subscript):
         store_item(b, node.target, operand, augmented=True)
         return
+    start = len(b.nodes)
     if isinstance(node.target, ast.Name):
         before = read_name(b, node.target.id, node.lineno)
         if operator == "+" and isinstance(node.value, (ast.List, ast.Tuple, ast.ListComp)):
@@ -70,6 +71,15 @@ def augmented(b: FunctionBuilder, node: ast.AugAssign) -> None:
     elif isinstance(node.target, ast.Attribute):
         before = lower(b, node.target)
         store_attribute(b, node.target, b.add(Op.BINOP, node.lineno, f"{operator}=", before, operand), None)
+    if operator == "+" and b.loops:
+        _sum(b, node, start)
+
+
+def _sum(b: FunctionBuilder, node: ast.AugAssign, start: int) -> None:
+    """A sum over the rounds of a loop; `start` is the first node of the statement."""
+    made = next((index for index in range(len(b.nodes) - 1, start - 1, -1) if b.nodes[index][0] == Op.BINOP), -1)
+    if made >= 0:
+        b.site(SiteKind.SUM, made, node.value, chain(node.target))
 
 
 def delete(b: FunctionBuilder, node: ast.Delete) -> None:

@@ -37,6 +37,8 @@ def _call(b: FunctionBuilder, node: ast.Call) -> int:
         b.calls.append(Call(text, node.lineno, b.region, result, *_passed(b, node, arguments)))
         if name in b.file.interesting or b.file.aliases.get(name, "") in b.file.interesting or name in LAZY_LOGGERS:
             b.site(SiteKind.CALL, result, node, text, _subject(b, node))
+    if name == "append" and b.loops and isinstance(node.func, ast.Attribute) and len(node.args) == 1:
+        b.site(SiteKind.SUM, result, node.args[0], chain(node.func.value))
     _mutate(b, node, name, arguments)
     return result
 

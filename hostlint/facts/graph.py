@@ -69,6 +69,7 @@ class SiteKind(IntEnum):
     PERCENT = 7  # the BINOP node of `"…" % value`
     DELETE = 8  # `del x`: no value meets anything, but x is gone
     BARE = 9  # the CALL node of a statement `x.to(…)` whose result nobody takes
+    SUM = 10  # in a loop: the BINOP node of `total += x`, or the CALL node of `rows.append(x)`
 
 
 class Site(NamedTuple):

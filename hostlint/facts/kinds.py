@@ -36,3 +36,6 @@ class FactKind(Enum):
     REBUILT_CONSTANT = "rebuilt-constant"  # torch.arange(n) on a step's path, from shapes and attributes of __init__
     UNFINISHED_COPY = "unfinished-copy"  # x.to("cpu", non_blocking=True).item()
     PINNED_REWRITE = "pinned-rewrite"  # a pinned buffer filled anew while its copy may still read it
+    GRAPH_KEPT = "graph-kept"  # total += loss, with the loss's graph
+    LOW_PRECISION_SUM = "low-precision-sum"  # a running sum in bf16
+    DROPPED_MOVE = "dropped-move"  # x.to(device) as a statement

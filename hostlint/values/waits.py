@@ -8,6 +8,7 @@ from hostlint.values.at_calls import at_call
 from hostlint.values.at_operators import at_augmented, at_format, at_load, at_member, at_percent, at_truth, at_write
 from hostlint.values.copies import rewritten_sources, unfinished_copies
 from hostlint.values.pauses import pauses_of
+from hostlint.values.sums import dropped_moves, kept_graphs, low_sums
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,10 +33,15 @@ def meetings(frame: Frame) -> Iterator[Meeting]:
     if may_be_wrong(frame.graph):
         yield from unfinished_copies(frame, found)
         yield from rewritten_sources(frame, found)
+        yield from kept_graphs(frame)
+        yield from low_sums(frame)
+        yield from dropped_moves(frame)
 
 
 def may_be_wrong(graph: FunctionGraph) -> bool:
-    """Whether a function holds what can spoil results at any heat: copies that do not block."""
+    """Whether a function holds what can spoil results or memory at any heat: copies that do not block, sums over steps, dropped moves."""
+    if any(site.kind in (SiteKind.SUM, SiteKind.BARE, SiteKind.AUGMENTED) for site in graph.sites):
+        return True
     return any(node[0] == Op.CALL and any(name == "non_blocking" for name, _ in cast("Keywords", node[4])) for node in graph.nodes)
 
 
