@@ -218,11 +218,12 @@ import torch
 def simulate(physics, states, steps: int):
     states = states.to("cuda")
     start = states.clone()
+    mean = start.mean(0)
     for _ in range(steps):
         states = states + physics(states)
         fallen = states[:, 2] < 0.1
         states = torch.where(fallen[:, None], start, states)
-        states = torch.where(fallen[:, None], start.mean(0), states)
+        states = torch.where(fallen[:, None], mean, states)
         states[fallen, 3] = 0.0
     return states
 """,

@@ -201,6 +201,7 @@ MESSAGES = [
     (FactKind.LOW_PRECISION_SUM, "loss", "in float64"),
     (FactKind.DROPPED_MOVE, "x.to(d)", "assign it to `x`"),
     (FactKind.REBUILT_CONSTANT, "torch.arange(n)", "keep it per (shape, dtype, device)"),
+    (FactKind.INVARIANT_WORK, "mask.float()", "compute it once before the loop"),
 ]
 
 

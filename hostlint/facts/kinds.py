@@ -39,3 +39,4 @@ class FactKind(Enum):
     GRAPH_KEPT = "graph-kept"  # total += loss, with the loss's graph
     LOW_PRECISION_SUM = "low-precision-sum"  # a running sum in bf16
     DROPPED_MOVE = "dropped-move"  # x.to(device) as a statement
+    INVARIANT_WORK = "invariant-work"  # mask.float() in a step loop, with the mask bound before it

@@ -19,6 +19,7 @@ class Spot(NamedTuple):
     span: tuple[int, int, int, int]
     statement: tuple[int, int]
     subject: str
+    chosen_by: frozenset[str]  # names that a test of the branch around it, in the innermost loop, compares for equality
 
 
 class Spans:
@@ -31,7 +32,7 @@ class Spans:
             tree = ast.parse(text)
         except (SyntaxError, ValueError):
             return
-        self._collect(tree, (0, 0))
+        self._collect(tree, (0, 0), frozenset())
 
     def of(self, call: Call, calls: Sequence[Call]) -> Spot | None:
         """The place of one of a function's calls; None where the text holds it in another order than the graph."""
@@ -39,18 +40,24 @@ class Spans:
         alike = [other for other in calls if other.line == call.line and other.chain == call.chain]
         return spots[alike.index(call)] if len(spots) == len(alike) else None
 
-    def _collect(self, node: ast.AST, statement: tuple[int, int]) -> None:
+    def _collect(self, node: ast.AST, statement: tuple[int, int], chosen_by: frozenset[str]) -> None:
         if isinstance(node, ast.stmt):
             statement = (node.lineno, _last_line(node))
+        if isinstance(node, (ast.For, ast.AsyncFor, ast.While, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            chosen_by = frozenset()
+        elif isinstance(node, (ast.If, ast.IfExp)):
+            chosen_by |= _compared(node.test)
+        elif isinstance(node, ast.Match):
+            chosen_by |= _names(node.subject)
         for child in ast.iter_child_nodes(node):
-            self._collect(child, statement)
+            self._collect(child, statement, chosen_by)
         if isinstance(node, ast.Call):
-            self._spots.setdefault((node.lineno, chain(node.func)), []).append(self._spot(node, statement))
+            self._spots.setdefault((node.lineno, chain(node.func)), []).append(self._spot(node, statement, chosen_by))
 
-    def _spot(self, node: ast.Call, statement: tuple[int, int]) -> Spot:
+    def _spot(self, node: ast.Call, statement: tuple[int, int], chosen_by: frozenset[str]) -> Spot:
         end_line, end = node.end_lineno or node.lineno, node.end_col_offset or 0
         span = (node.lineno, self._column(node.lineno, node.col_offset), end_line, self._column(end_line, end))
-        return Spot(span, statement, ast.unparse(_subject(node)))
+        return Spot(span, statement, ast.unparse(_subject(node)), chosen_by)
 
     def _column(self, line: int, offset: int) -> int:
         return len(self._lines[line - 1].encode()[:offset].decode(errors="replace")) + 1
@@ -74,6 +81,16 @@ class Places:
 
 def _subject(node: ast.Call) -> ast.expr:
     return node.func.value if isinstance(node.func, ast.Attribute) else node.func
+
+
+def _compared(test: ast.expr) -> frozenset[str]:
+    equal = (ast.Eq, ast.Is, ast.In)
+    parts = (part for part in ast.walk(test) if isinstance(part, ast.Compare) and any(isinstance(op, equal) for op in part.ops))
+    return frozenset(name for part in parts for name in _names(part))
+
+
+def _names(node: ast.AST) -> frozenset[str]:
+    return frozenset(part.id for part in ast.walk(node) if isinstance(part, ast.Name))
 
 
 def _last_line(statement: ast.stmt) -> int:

@@ -217,10 +217,12 @@ class Constancy:
         """Whether a node is the same in every pass of a loop of its function."""
         nodes = self._evaluator.graph_of(fid).nodes
 
-        def leaf(place: int) -> bool:
+        def leaf(place: int) -> bool | None:
             item: Any = nodes[place]
-            if item[0] == Op.ATTR and item[3] in METADATA | PLACES:
+            if item[0] == Op.ATTR and item[3] in PLACES:
                 return True
+            if item[0] == Op.ATTR and item[3] in METADATA:
+                return None
             return self.of(fid, place).steady > Steady.LOOP
 
         return self.body(fid, loop).is_invariant(node, leaf)

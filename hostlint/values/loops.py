@@ -1,6 +1,7 @@
 """What does not change in a loop: nodes whose operands are all bound before it, and that nothing in it writes to."""
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from hostlint.facts.graph import Op, operands
@@ -8,14 +9,18 @@ from hostlint.facts.schema import RegionKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import TypeAlias
 
     from hostlint.facts.graph import FunctionGraph
     from hostlint.facts.schema import FunctionOutline
+
+    Leaf: TypeAlias = Callable[[int], "bool | None"]
 
 VIEWS = frozenset({
     "view", "reshape", "expand", "expand_as", "unsqueeze", "squeeze", "transpose", "permute", "detach", "flatten", "unflatten", "chunk",
     "split", "unbind", "narrow", "select", "view_as", "t", "swapaxes", "movedim", "contiguous", "diagonal", "unfold", "as_strided",
 })  # fmt: skip
+TRAINS = re.compile(r"\.backward$|(^|\.)\w*(optim|optimizer|opt)\w*\.step$|^\w*backward$", re.IGNORECASE)
 HEAD_OPS = frozenset({Op.PHI, Op.ITER})
 
 
@@ -35,25 +40,26 @@ class LoopBody:
         line = outline.regions[loop].line
         self.start = next((place for place, node in enumerate(graph.nodes) if _is_head(node, place, line)), -1)
         self.trains = any(
-            call.chain.endswith((".backward", "optimizer.step", "opt.step")) and loop in around(outline, call.region)
+            TRAINS.search(call.chain) and loop in around(outline, call.region)
             for call in outline.calls
         )
         self.written = frozenset(self._written()) if self.start >= 0 else frozenset()
 
-    def is_invariant(self, node: int, leaf: Callable[[int], bool]) -> bool:
-        """Whether a node is the same in every pass; `leaf` judges what the graph alone cannot: calls, attributes, names."""
+    def is_invariant(self, node: int, leaf: Leaf) -> bool:
+        """Whether a node is the same in every pass; `leaf` judges what the graph alone cannot: calls, attributes, names. It says None
+        where the operands decide."""
         if self.start < 0:
             return False
         seen: dict[int, bool] = {}
         return self._same(node, leaf, seen)
 
-    def _same(self, node: int, leaf: Callable[[int], bool], seen: dict[int, bool]) -> bool:
+    def _same(self, node: int, leaf: Leaf, seen: dict[int, bool]) -> bool:
         if node not in seen:
             seen[node] = False  # what depends on itself changes
             seen[node] = self._judge(node, leaf, seen)
         return seen[node]
 
-    def _judge(self, node: int, leaf: Callable[[int], bool], seen: dict[int, bool]) -> bool:
+    def _judge(self, node: int, leaf: Leaf, seen: dict[int, bool]) -> bool:
         item: Any = self._graph.nodes[node]
         if node in self.written:
             return False
@@ -61,8 +67,8 @@ class LoopBody:
             return True
         if item[0] in (Op.PHI, Op.ITER, Op.STORE, Op.APPEND, Op.UNKNOWN, Op.ENTER, Op.FUNCTION, Op.CLASS, Op.COMPREHENSION):
             return False
-        if item[0] in (Op.ATTR, Op.GLOBAL, Op.FREE, Op.CALL) and not leaf(node):
-            return False
+        if item[0] in (Op.ATTR, Op.GLOBAL, Op.FREE, Op.CALL) and (known := leaf(node)) is not None:
+            return known
         return all(self._same(part, leaf, seen) for part in operands(item))
 
     def _written(self) -> Iterator[int]:

@@ -1,0 +1,149 @@
+"""Device work in a step loop that gives the same result in every pass: its operands are all bound before the loop."""
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from hostlint.facts.graph import Op
+from hostlint.facts.kinds import FactKind
+from hostlint.heat.words import Walk, loop_walks
+from hostlint.model import Confidence
+from hostlint.values.constancy import METADATA, PLACES, SETUPS, Constancy, Steady
+from hostlint.values.constancy import PURE as BUILTINS
+from hostlint.values.detail import Dtype, External, ExternalInstance, Instance, Method
+from hostlint.values.judging import Meeting
+from hostlint.values.loops import VIEWS
+from hostlint.values.rebuilt import UNMEASURED, reachable, site_of
+from hostlint.values.value import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from hostlint.facts.schema import Call
+    from hostlint.facts.spans import Places, Spot
+    from hostlint.index import FunctionId
+    from hostlint.values.evaluator import Evaluator, Frame
+
+CASTS = frozenset({"float", "half", "bfloat16", "double", "bool", "long", "int", "type"})
+WORK = frozenset({
+    "where", "cat", "concat", "stack", "repeat", "repeat_interleave", "tile", "matmul", "mm", "bmm", "einsum", "cos", "sin", "exp", "log",
+    "sqrt", "rsqrt", "cumsum", "cumprod", "softmax", "log_softmax", "logsumexp", "norm", "normalize", "interpolate", "masked_fill", "tril", "triu",
+    "one_hot", "linear", "layer_norm", "group_norm", "rms_norm", "embedding", "roll", "flip", "outer", "logical_and", "logical_or",
+    "logical_not", "pad", "conv2d", "mean", "sum", "pow", "to", "sigmoid", "gelu", "silu", "meshgrid", "gather", "index_select",
+    "pixel_unshuffle", "pixel_shuffle", "polar", "view_as_complex", "eq", "ne", "ge", "gt", "le", "lt",
+}) | CASTS  # fmt: skip
+PURE = WORK | VIEWS | {"abs", "neg", "clamp", "clip", "T", "item", "add", "sub", "mul", "div", "isnan", "cpu", "cuda", "type_as", "argmax"}
+RANDOM = re.compile(r"rand|dropout|multinomial|bernoulli|normal$|poisson|exponential|empty|channel_shuffle|sample", re.IGNORECASE)
+LAYERS = re.compile(r"^torch\.nn\.(\w*Linear|LayerNorm|RMSNorm|GroupNorm|Embedding|Conv\d?d|GELU|SiLU|ReLU|Identity|Tanh|Sigmoid)$")
+PROJECTIONS = re.compile(r"(^|_)(proj|projection|norm|embed|embedder|linear|fc)(_|\d*$)|_proj|proj_|_embed|embedding", re.IGNORECASE)
+TENSOR_PARTS = frozenset({"T", "mT", "H", "real", "imag"})
+
+
+class Hoisted:
+    """Finds work in the loops of one function that could be done once before them."""
+
+    def __init__(self, evaluator: Evaluator, constancy: Constancy) -> None:
+        self._evaluator = evaluator
+        self._constancy = constancy
+
+    def meetings(self, fid: FunctionId, is_hot: Callable[[int], bool], places: Places) -> Iterator[Meeting]:
+        outline = self._evaluator.index.function(fid)
+        found: list[tuple[Call, Spot, int]] = []
+        for call in outline.calls:
+            if call.region and call.node >= 0 and self._is_work(call) and is_hot(call.region):
+                loop = self._constancy.step_loop(fid, call.region)
+                spot = places(call, outline.calls) if loop and self._same(fid, call, loop) else None
+                if spot is not None and spot.chosen_by.isdisjoint(outline.regions[loop].targets):  # else in one pass only
+                    found.append((call, spot, loop))
+        for call, spot, loop in found:
+            if not any(self._is_part(fid, call, spot, *other[:2]) for other in found):
+                line = outline.regions[loop].line
+                yield Meeting(
+                    FactKind.INVARIANT_WORK, site_of(call, spot), call.chain, f"every operand is bound before the loop at line {line}",
+                    Confidence.LIKELY, UNMEASURED, str(line),
+                )  # fmt: skip
+
+    def _is_part(self, fid: FunctionId, call: Call, spot: Spot, other: Call, there: Spot) -> bool:
+        """Whether a larger expression of the same statement is told already."""
+        if call is other or spot.statement != there.statement:
+            return False
+        return call.node in reachable(self._evaluator.graph_of(fid), [other.node])
+
+    def _is_work(self, call: Call) -> bool:
+        name = call.chain.rpartition(".")[2]
+        return name in WORK or bool(PROJECTIONS.search(name))
+
+    def _same(self, fid: FunctionId, call: Call, loop: int) -> bool:
+        """Whether the call works on the device, and on the same values in every pass."""
+        body = self._constancy.body(fid, loop)
+        if body.start < 0 or call.node < body.start or not self._on_device(fid, call):
+            return False
+        frame = self._evaluator.frame(fid)
+        head = self._evaluator.index.function(fid).regions[loop]
+        keeps_shapes = loop_walks(head.text, head.targets) is Walk.STEPS
+        written = {name for node in body.written if (name := frame.node_name(node))}
+
+        def leaf(node: int) -> bool | None:
+            item: Any = frame.graph.nodes[node]
+            if item[0] == Op.CALL:
+                return self._is_pure(frame, item, trains=body.trains)
+            if item[0] == Op.ATTR and item[3] in PLACES:
+                return True
+            if item[0] == Op.ATTR and item[3] in METADATA:
+                return None if not keeps_shapes else self._constancy.shapes.is_steady(fid, item[2])
+            if item[0] == Op.ATTR and frame.node_name(node) in written:
+                return False
+            return self._is_kept(fid, node, item, trains=body.trains)
+
+        return body.is_invariant(call.node, leaf)
+
+    def _on_device(self, fid: FunctionId, call: Call) -> bool:
+        frame = self._evaluator.frame(fid)
+        node: Any = frame.graph.nodes[call.node]
+        name = call.chain.rpartition(".")[2]
+        if name == "to":  # a cast, not a move
+            given = [*node[3], *(value for _, value in node[4])]
+            if not any(isinstance(frame.value(part).detail, Dtype) or "dtype" in frame.node_name(part) for part in given):
+                return False
+        value = frame.value(call.node)
+        return value.is_tensor and value.place is not Place.HOST and value.confidence > Confidence.POSSIBLE
+
+    def _is_pure(self, frame: Frame, item: Any, *, trains: bool) -> bool | None:
+        """Whether the result of a call depends on its operands alone: None where these decide, False where it does not."""
+        callee: Any = frame.graph.nodes[item[2]]
+        detail = frame.value(item[2]).detail
+        if any(key in ("out", "generator") for key, _ in item[4]):
+            return False
+        if isinstance(detail, External):
+            module, _, name = detail.name.rpartition(".")
+            torch_like = detail.name.startswith(("torch.", "math.", "einops.")) or (module in ("", "builtins") and name in BUILTINS)
+            return None if torch_like and not RANDOM.search(detail.name) and not detail.name.startswith("torch.cuda") else False
+        if isinstance(detail, Method):
+            return None if callee[0] == Op.ATTR and callee[3] in PURE | METADATA | {"size", "dim", "numel"} else False
+        if isinstance(detail, ExternalInstance):
+            return None if LAYERS.match(detail.classes[0]) and not trains else False
+        if isinstance(detail, Instance) and callee[0] == Op.ATTR and PROJECTIONS.search(callee[3]):
+            return None if self._evaluator.index.is_nn_module(detail.klass) and not trains else False
+        return False
+
+    def _is_kept(self, fid: FunctionId, node: int, item: Any, *, trains: bool) -> bool | None:
+        """An attribute or name that nothing in the loop can bind anew."""
+        frame = self._evaluator.frame(fid)
+        value = frame.value(node)
+        if isinstance(value.detail, Method):
+            return None if value.detail.receiver.is_tensor else False
+        if item[0] == Op.ATTR and item[3] in TENSOR_PARTS and frame.value(item[2]).is_tensor:
+            return None
+        if self._constancy.of(fid, node).steady > Steady.LOOP or isinstance(value.detail, External):
+            return True
+        if item[0] != Op.ATTR:
+            return False
+        owner = frame.value(item[2]).detail
+        if not isinstance(owner, Instance):
+            return False
+        index = self._evaluator.index
+        if trains and value.is_tensor:
+            return False
+        stores = index.attribute_stores(owner.klass, item[3])
+        registered = item[3] in self._evaluator.registered_names(owner.klass)
+        return (bool(stores) or registered) and all(index.function(where).name in SETUPS for where, _, _ in stores)
