@@ -148,3 +148,66 @@ def test_a_function_of_the_project_is_looked_into() -> None:
                 empty_cache()
     """
     assert codes(body) == marked(body)
+
+
+OBSERVERS = {
+    "defaults through calls": """
+        class Platform:
+            def get_available_memory(self, device=0, empty_cache: bool = True):
+                if empty_cache:
+                    torch.cuda.empty_cache()  # HL402
+                return torch.cuda.mem_get_info(device)
+        class Quiet:
+            def get_available_memory(self, device=0, empty_cache: bool = False):
+                if empty_cache:
+                    torch.cuda.empty_cache()
+                return torch.cuda.mem_get_info(device)
+        def memory(flush: bool = True):
+            return Platform().get_available_memory(empty_cache=flush)
+        def run(model, x, steps: int):
+            for i in range(steps):
+                x = model(x)
+                memory()
+                Quiet().get_available_memory(0)
+    """,
+    "switched off by every call": """
+        def available_memory(empty_cache: bool = True):
+            if empty_cache:
+                torch.cuda.empty_cache()
+            return torch.cuda.mem_get_info()
+        def run(model, x, steps: int):
+            for i in range(steps):
+                x = model(x)
+                available_memory(empty_cache=False)
+    """,
+    "a helper that others use too": """
+        def clean():
+            gc.collect()  # HL403
+        def log_step(i):
+            clean()
+        def run(model, x, steps: int):
+            for i in range(steps):
+                x = model(x)
+                log_step(i)
+                clean()
+    """,
+    "a collection many calls away": """
+        class StepTimer:
+            def start(self):
+                first()
+        def first():
+            second()
+        def second():
+            gc.collect()  # HL402
+        def run(model, x, steps: int):
+            timer = StepTimer()
+            for i in range(steps):
+                timer.start()
+                x = model(x)
+    """,
+}
+
+
+@pytest.mark.parametrize("name", OBSERVERS)
+def test_observer(name: str) -> None:
+    assert codes(OBSERVERS[name]) == marked(OBSERVERS[name])

@@ -195,6 +195,7 @@ MESSAGES = [
     (FactKind.PAGEABLE_NON_BLOCKING, "t.to(d, non_blocking=True)", "in spite of `non_blocking=True`"),
     (FactKind.FLUSH, "torch.cuda.empty_cache()", "where a model leaves the device"),
     (FactKind.COLLECTION, "gc.collect()", "collect every N steps"),
+    (FactKind.OBSERVER_PAUSE, "torch.cuda.empty_cache()", "off by default"),
     (FactKind.UNFINISHED_COPY, "frame.numpy()", "wait for it before the read"),
     (FactKind.PINNED_REWRITE, "stage.copy_(row)", "ring of pinned buffers"),
     (FactKind.GRAPH_KEPT, "loss", "keep the loss detached"),
@@ -202,6 +203,7 @@ MESSAGES = [
     (FactKind.DROPPED_MOVE, "x.to(d)", "assign it to `x`"),
     (FactKind.REBUILT_CONSTANT, "torch.arange(n)", "keep it per (shape, dtype, device)"),
     (FactKind.INVARIANT_WORK, "mask.float()", "compute it once before the loop"),
+    (FactKind.CAST_PER_BLOCK, "mask.bool()", "once before that loop and hand it down"),
 ]
 
 

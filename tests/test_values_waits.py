@@ -329,6 +329,8 @@ PROGRAMS = {
         gc.collect()  # collection
         gc.collect(1)
         unknown.collect()
+        def log_memory():
+            gc.collect()  # observer-pause
     """,
     "over the steps": """
         W.to(torch.half)  # dropped-move

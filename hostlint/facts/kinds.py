@@ -40,3 +40,4 @@ class FactKind(Enum):
     LOW_PRECISION_SUM = "low-precision-sum"  # a running sum in bf16
     DROPPED_MOVE = "dropped-move"  # x.to(device) as a statement
     INVARIANT_WORK = "invariant-work"  # mask.float() in a step loop, with the mask bound before it
+    OBSERVER_PAUSE = "observer-pause"  # a getter or log line that flushes the allocator or collects

@@ -11,6 +11,7 @@ from hostlint.model import Confidence
 from hostlint.torch_ops import pauses
 from hostlint.values.detail import Class, External, Function, Instance
 from hostlint.values.judging import Meeting
+from hostlint.values.observers import hidden_in, is_left_on
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,9 +31,13 @@ def pauses_of(frame: Frame) -> Iterator[Meeting]:
     """Flushes and collections of a function, unless they follow the release of a model; one for several backends."""
     found = [(kind, site) for site in frame.graph.sites if (kind := kind_of(frame, site)) is not None]
     for kind, site in found:
-        if not _is_released(frame, site) and not _is_alternative(site, [other for same, other in found if same is kind]):
-            cost = FLUSH_COST if kind is FactKind.FLUSH else COLLECTION_COST
-            yield Meeting(kind, site, _last(site.detail), "the call says so", Confidence.CERTAIN, cost)
+        alike = [other for same, other in found if same is kind]
+        if _is_released(frame, site) or _is_alternative(site, alike) or not is_left_on(frame, site):
+            continue
+        cost = FLUSH_COST if kind is FactKind.FLUSH else COLLECTION_COST
+        observer = hidden_in(frame)
+        told = FactKind.OBSERVER_PAUSE if observer else kind
+        yield Meeting(told, site, _last(site.detail), observer or "the call says so", Confidence.CERTAIN, cost)
 
 
 def kind_of(frame: Frame, site: Site) -> FactKind | None:
