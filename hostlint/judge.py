@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from hostlint.facts.fact import Fact
+from hostlint.facts.kinds import FactKind
 from hostlint.facts.schema import RegionKind
 from hostlint.facts.spans import Places
 from hostlint.model import FileError, Finding, Heat, HeatLevel, Span
@@ -114,7 +115,7 @@ class Judge:
         path = self._index.files[fid[0]].path
         for meeting in meetings(self._evaluator.frame(fid)):
             heat = self._of_use(fid) if meeting.at_use else hot[meeting.site.region]
-            if meeting.wrong and heat.level == HeatLevel.REQUEST:
+            if meeting.wrong and (heat.level == HeatLevel.REQUEST or meeting.kind is FactKind.COLLECTOR_OFF):
                 heat = Heat(HeatLevel.CALL)
             if heat.level >= at_least:
                 yield _fact(path, outline.qualname, meeting, heat)

@@ -211,3 +211,41 @@ OBSERVERS = {
 @pytest.mark.parametrize("name", OBSERVERS)
 def test_observer(name: str) -> None:
     assert codes(OBSERVERS[name]) == marked(OBSERVERS[name])
+
+
+OFF = {
+    "for ever": """
+        def main(model, x):
+            gc.disable()  # HL404
+            model(x)
+    """,
+    "handed to somebody who calls it": """
+        import atexit
+        def main(model, x):
+            gc.disable()
+            atexit.register(gc.enable)
+            model(x)
+    """,
+    "another module's collector": """
+        import gc as collector
+        def main(model, x):
+            collector.disable()  # HL404
+            model.disable()
+            model.collect()
+            torch.backends.cudnn.enable()
+    """,
+    "paced elsewhere": """
+        from gc import collect as sweep
+        class Pace:
+            def __init__(self):
+                gc.disable()
+        def tick(step):
+            if step % 100 == 0:
+                sweep(1)
+    """,
+}
+
+
+@pytest.mark.parametrize("name", OFF)
+def test_collector_off(name: str) -> None:
+    assert codes(OFF[name]) == marked(OFF[name])

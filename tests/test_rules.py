@@ -196,6 +196,7 @@ MESSAGES = [
     (FactKind.FLUSH, "torch.cuda.empty_cache()", "where a model leaves the device"),
     (FactKind.COLLECTION, "gc.collect()", "collect every N steps"),
     (FactKind.OBSERVER_PAUSE, "torch.cuda.empty_cache()", "off by default"),
+    (FactKind.COLLECTOR_OFF, "gc.disable()", "every N steps"),
     (FactKind.UNFINISHED_COPY, "frame.numpy()", "wait for it before the read"),
     (FactKind.PINNED_REWRITE, "stage.copy_(row)", "ring of pinned buffers"),
     (FactKind.GRAPH_KEPT, "loss", "keep the loss detached"),

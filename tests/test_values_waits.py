@@ -342,6 +342,13 @@ PROGRAMS = {
             total += loss.detach()  # low-precision-sum
             rows.append(loss)  # graph-kept
     """,
+    "collector off": """
+        import gc
+        gc.disable()  # collector-off
+        gc.set_threshold(0)  # collector-off
+        gc.set_threshold(700)
+        unknown.disable()
+    """,
     "copies in flight": """
         c = D.to("cpu", non_blocking=True)
         c.tolist()  # unfinished-copy

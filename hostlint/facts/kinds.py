@@ -41,3 +41,4 @@ class FactKind(Enum):
     DROPPED_MOVE = "dropped-move"  # x.to(device) as a statement
     INVARIANT_WORK = "invariant-work"  # mask.float() in a step loop, with the mask bound before it
     OBSERVER_PAUSE = "observer-pause"  # a getter or log line that flushes the allocator or collects
+    COLLECTOR_OFF = "collector-off"  # gc.disable() with nothing in the project that collects

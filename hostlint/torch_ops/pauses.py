@@ -6,6 +6,7 @@ import re
 FLUSHES = frozenset({"empty_cache", "empty_device_cache", "clear_device_cache", "backend_empty_cache", "flush_memory"})
 COLLECTIONS = frozenset({"collect"})
 OFF_SWITCHES = frozenset({"disable", "set_threshold"})
+ON_SWITCHES = frozenset({"gc.collect", "gc.enable"})
 NAMES = FLUSHES | COLLECTIONS | OFF_SWITCHES
 
 # What a receiver of `empty_cache` is called where it is the allocator's module and no cache of the program's own.

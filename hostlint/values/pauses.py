@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from hostlint.facts.graph import SiteKind
 from hostlint.facts.kinds import FactKind
+from hostlint.heat.nature import is_unused
 from hostlint.heat.words import names_model
 from hostlint.model import Confidence
 from hostlint.torch_ops import pauses
@@ -17,12 +18,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from hostlint.facts.graph import Site
+    from hostlint.facts.schema import FileOutline
     from hostlint.values.evaluator import Frame
     from hostlint.values.value import Value
 
 FLUSH_COST = "not measured: the flush waits for the device and hands its free blocks back; the next step has to ask for them again"
 COLLECTION_COST = "not measured: a full collection walks every container of the process, while the device runs dry"
 NEAR = 4  # lines between a flush and the call that makes room, or needs it
+OFF_COST = "not measured: cycles (modules, exceptions, hooks) are never freed, and memory grows until the process dies"
 PROJECT = (Function, Class, Instance)
 _BACKEND = re.compile(r"torch(_npu)?\.\w+\.empty_cache$")
 
@@ -38,6 +41,37 @@ def pauses_of(frame: Frame) -> Iterator[Meeting]:
         observer = hidden_in(frame)
         told = FactKind.OBSERVER_PAUSE if observer else kind
         yield Meeting(told, site, _last(site.detail), observer or "the call says so", Confidence.CERTAIN, cost)
+
+
+def collector_off(frame: Frame) -> Iterator[Meeting]:
+    """`gc.disable()` in a project in which nothing collects, or switches the collector on again."""
+    switches = [site for site in frame.graph.sites if site.kind == SiteKind.CALL and _switches_off(frame, site)]
+    index = frame.evaluator.index
+    if not switches or is_unused(index.files[frame.fid[0]]):
+        return
+    frame.evaluator.files |= (1 << len(index.files)) - 1  # a collection anywhere would change the answer
+    if not any(_collects(outline) for outline in index.files):
+        for site in switches:
+            why = "nothing in the project collects or switches it on again"
+            yield Meeting(FactKind.COLLECTOR_OFF, site, _last(site.detail), why, Confidence.CERTAIN, OFF_COST, wrong=True)
+
+
+def _switches_off(frame: Frame, site: Site) -> bool:
+    detail = frame.value(_callee(frame, site)).detail if _last(site.detail) in pauses.OFF_SWITCHES else None
+    dotted = detail.name if isinstance(detail, External) else ""
+    node: Any = frame.graph.nodes[site.node]
+    zero = bool(node[3]) and getattr(frame.value(node[3][0]).detail, "value", None) == 0
+    return dotted == "gc.disable" or (dotted == "gc.set_threshold" and zero)
+
+
+def _collects(outline: FileOutline) -> bool:
+    """A call of `gc.collect` or `gc.enable`, by whatever name the file imports it."""
+    imports = [*outline.imports, *(pair for function in outline.functions for pair in function.imports)]
+    modules = {name for name, target in imports if target == "gc"}
+    names = {name for name, target in imports if target in pauses.ON_SWITCHES}
+    wanted = names | {f"{module}.{switch.partition('.')[2]}" for module in modules for switch in pauses.ON_SWITCHES}
+    calls = (call for function in outline.functions for call in function.calls)
+    return any(call.chain in wanted or not wanted.isdisjoint(call.passed) for call in calls)
 
 
 def kind_of(frame: Frame, site: Site) -> FactKind | None:

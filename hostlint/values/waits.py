@@ -4,10 +4,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from hostlint.facts.graph import Op, SiteKind
+from hostlint.torch_ops.pauses import OFF_SWITCHES
 from hostlint.values.at_calls import at_call
 from hostlint.values.at_operators import at_augmented, at_format, at_load, at_member, at_percent, at_truth, at_write
 from hostlint.values.copies import rewritten_sources, unfinished_copies
-from hostlint.values.pauses import pauses_of
+from hostlint.values.pauses import collector_off, pauses_of
 from hostlint.values.sums import dropped_moves, kept_graphs, low_sums
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def meetings(frame: Frame) -> Iterator[Meeting]:
             found.append(meeting)
     yield from found
     yield from pauses_of(frame)
+    yield from collector_off(frame)
     if may_be_wrong(frame.graph):
         yield from unfinished_copies(frame, found)
         yield from rewritten_sources(frame, found)
@@ -40,6 +42,8 @@ def meetings(frame: Frame) -> Iterator[Meeting]:
 
 def may_be_wrong(graph: FunctionGraph) -> bool:
     """Whether a function holds what can spoil results or memory at any heat: copies that do not block, sums over steps, dropped moves."""
+    if any(site.kind == SiteKind.CALL and site.detail.rpartition(".")[2] in OFF_SWITCHES for site in graph.sites):
+        return True
     if any(site.kind in (SiteKind.SUM, SiteKind.BARE, SiteKind.AUGMENTED) for site in graph.sites):
         return True
     return any(node[0] == Op.CALL and any(name == "non_blocking" for name, _ in cast("Keywords", node[4])) for node in graph.nodes)
