@@ -42,3 +42,4 @@ class FactKind(Enum):
     INVARIANT_WORK = "invariant-work"  # mask.float() in a step loop, with the mask bound before it
     OBSERVER_PAUSE = "observer-pause"  # a getter or log line that flushes the allocator or collects
     COLLECTOR_OFF = "collector-off"  # gc.disable() with nothing in the project that collects
+    CAST_PER_BLOCK = "cast-per-block"  # mask.bool() in every block, which all get the same mask

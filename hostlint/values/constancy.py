@@ -1,6 +1,7 @@
 """Whether a Python value stays the same over the steps, and why: through shapes, attributes set in `__init__` only, and calls."""
 from __future__ import annotations
 
+import re
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -45,6 +46,7 @@ PURE = frozenset({
 })
 SETUPS = frozenset({"__init__", "__post_init__", "setup", "build", "_build", "post_init", "reset_parameters", "init_weights"})
 CONFIGS = frozenset({"config", "cfg", "hparams", "args", "opt", "opts", "arch", "params", "_config"})
+HANDS_ON = re.compile(r"checkpoint|(^|[._])(partial|map|filter|reduce|vmap|apply|run_in_executor|to_thread)$")
 DEPTH = 6
 MANY_CALLERS = 8
 
@@ -181,13 +183,18 @@ class Constancy:
     def _parameter(self, fid: FunctionId, position: int, depth: int) -> Verdict:
         if depth <= 0 or self._evaluator.frame(fid).value(self._node_of(fid, position)).is_tensor:
             return VARIES
-        callers = [edge for edge in self._evaluator.surroundings.callers(fid) if self._evaluator.surroundings.is_hot(*self._place(edge))]
+        callers = self.hot_callers(fid)
         if not callers or len(callers) > MANY_CALLERS or not all(edge.certain for edge in callers):
             return VARIES
         result = FIXED
         for edge in callers:
             result = weakest(result, self._passed(fid, position, edge, depth))
         return result
+
+    def hot_callers(self, fid: FunctionId) -> list[Caller]:
+        """The calls of a function on a step's path, save those that hand the function on to something that calls it (a checkpoint)."""
+        hot = [edge for edge in self._evaluator.surroundings.callers(fid) if self._evaluator.surroundings.is_hot(*self._place(edge))]
+        return [edge for edge in hot if not HANDS_ON.search(self._evaluator.index.function(edge.caller).calls[edge.call_index].chain)]
 
     def _node_of(self, fid: FunctionId, position: int) -> int:
         nodes = self._evaluator.graph_of(fid).nodes

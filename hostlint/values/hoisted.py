@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 CASTS = frozenset({"float", "half", "bfloat16", "double", "bool", "long", "int", "type"})
 WORK = frozenset({
     "where", "cat", "concat", "stack", "repeat", "repeat_interleave", "tile", "matmul", "mm", "bmm", "einsum", "cos", "sin", "exp", "log",
-    "sqrt", "rsqrt", "cumsum", "cumprod", "softmax", "log_softmax", "logsumexp", "norm", "normalize", "interpolate", "masked_fill", "tril", "triu",
-    "one_hot", "linear", "layer_norm", "group_norm", "rms_norm", "embedding", "roll", "flip", "outer", "logical_and", "logical_or",
-    "logical_not", "pad", "conv2d", "mean", "sum", "pow", "to", "sigmoid", "gelu", "silu", "meshgrid", "gather", "index_select",
-    "pixel_unshuffle", "pixel_shuffle", "polar", "view_as_complex", "eq", "ne", "ge", "gt", "le", "lt",
+    "sqrt", "rsqrt", "cumsum", "cumprod", "softmax", "log_softmax", "logsumexp", "norm", "normalize", "masked_fill", "tril", "triu",
+    "interpolate", "one_hot", "linear", "layer_norm", "group_norm", "rms_norm", "embedding", "roll", "flip", "outer",
+    "logical_and", "logical_or", "logical_not", "pad", "conv2d", "mean", "sum", "pow", "to", "sigmoid", "gelu", "silu", "meshgrid",
+    "gather", "index_select", "pixel_unshuffle", "pixel_shuffle", "polar", "view_as_complex", "eq", "ne", "ge", "gt", "le", "lt",
 }) | CASTS  # fmt: skip
 PURE = WORK | VIEWS | {"abs", "neg", "clamp", "clip", "T", "item", "add", "sub", "mul", "div", "isnan", "cpu", "cuda", "type_as", "argmax"}
 RANDOM = re.compile(r"rand|dropout|multinomial|bernoulli|normal$|poisson|exponential|empty|channel_shuffle|sample", re.IGNORECASE)
@@ -75,9 +75,12 @@ class Hoisted:
 
     def _same(self, fid: FunctionId, call: Call, loop: int) -> bool:
         """Whether the call works on the device, and on the same values in every pass."""
+        start = self._constancy.body(fid, loop).start
+        return 0 <= start <= call.node and self.is_device_work(fid, call) and self.is_same(fid, call.node, loop)
+
+    def is_same(self, fid: FunctionId, wanted: int, loop: int) -> bool:
+        """Whether a node holds the same value in every pass of a loop."""
         body = self._constancy.body(fid, loop)
-        if body.start < 0 or call.node < body.start or not self._on_device(fid, call):
-            return False
         frame = self._evaluator.frame(fid)
         head = self._evaluator.index.function(fid).regions[loop]
         keeps_shapes = loop_walks(head.text, head.targets) is Walk.STEPS
@@ -95,9 +98,10 @@ class Hoisted:
                 return False
             return self._is_kept(fid, node, item, trains=body.trains)
 
-        return body.is_invariant(call.node, leaf)
+        return body.is_invariant(wanted, leaf)
 
-    def _on_device(self, fid: FunctionId, call: Call) -> bool:
+    def is_device_work(self, fid: FunctionId, call: Call) -> bool:
+        """Whether the call makes a tensor that is not on the host; `to` only where it casts."""
         frame = self._evaluator.frame(fid)
         node: Any = frame.graph.nodes[call.node]
         name = call.chain.rpartition(".")[2]

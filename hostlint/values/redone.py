@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
+from hostlint.values.block_casts import BlockCasts
 from hostlint.values.constancy import Constancy
 from hostlint.values.hoisted import Hoisted
 from hostlint.values.rebuilt import Rebuilt
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from hostlint.values.evaluator import Evaluator
     from hostlint.values.judging import Meeting
 
-KINDS = frozenset({FactKind.REBUILT_CONSTANT, FactKind.INVARIANT_WORK})  # what is found here
+KINDS = frozenset({FactKind.REBUILT_CONSTANT, FactKind.INVARIANT_WORK, FactKind.CAST_PER_BLOCK})  # what is found here
 
 
 class Redone:
@@ -27,6 +28,7 @@ class Redone:
         constancy = Constancy(evaluator, loops)
         self._rebuilt = Rebuilt(evaluator, constancy)
         self._hoisted = Hoisted(evaluator, constancy)
+        self._casts = BlockCasts(evaluator, constancy, self._hoisted)
 
     def meetings(self, fid: FunctionId, is_hot: Callable[[int], bool], places: Places) -> Iterator[Meeting]:
         """What the hot places of one function compute again."""
@@ -34,3 +36,4 @@ class Redone:
         yield from rebuilt
         told = {meeting.site.first_line for meeting in rebuilt}  # one cause, one finding
         yield from (meeting for meeting in self._hoisted.meetings(fid, is_hot, places) if meeting.site.first_line not in told)
+        yield from self._casts.meetings(fid, is_hot, places)

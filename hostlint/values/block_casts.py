@@ -1,0 +1,97 @@
+"""The same tensor cast in every block: a cast of a parameter for which the loop over the blocks hands each the same object."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hostlint.facts.graph import Op
+from hostlint.facts.kinds import FactKind
+from hostlint.heat.words import Walk, loop_walks
+from hostlint.model import Confidence
+from hostlint.values.constancy import MANY_CALLERS, argument_of
+from hostlint.values.conventions import MASK_NAMES
+from hostlint.values.detail import Dtype
+from hostlint.values.hoisted import CASTS
+from hostlint.values.judging import Meeting
+from hostlint.values.loops import VIEWS
+from hostlint.values.rebuilt import UNMEASURED, site_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from hostlint.facts.schema import Call
+    from hostlint.facts.spans import Places
+    from hostlint.index import FunctionId
+    from hostlint.values.constancy import Constancy
+    from hostlint.values.evaluator import Caller, Evaluator
+    from hostlint.values.hoisted import Hoisted
+
+DEPTH = 3  # calls between the loop over the blocks and the cast
+
+
+class BlockCasts:
+    """Finds casts that every block repeats."""
+
+    def __init__(self, evaluator: Evaluator, constancy: Constancy, hoisted: Hoisted) -> None:
+        self._evaluator = evaluator
+        self._constancy = constancy
+        self._hoisted = hoisted
+
+    def meetings(self, fid: FunctionId, is_hot: Callable[[int], bool], places: Places) -> Iterator[Meeting]:
+        outline = self._evaluator.index.function(fid)
+        for call in outline.calls:
+            name = call.chain.rpartition(".")[2]
+            if call.node < 0 or not (name in CASTS or name == "to") or not is_hot(call.region):
+                continue
+            position = self._cast_parameter(fid, call)
+            why = self._shared(fid, position, DEPTH) if position > 0 and self._hoisted.is_device_work(fid, call) else ""
+            spot = places(call, outline.calls) if why else None
+            if spot is not None:
+                name = outline.params[position].name
+                yield Meeting(FactKind.CAST_PER_BLOCK, site_of(call, spot), call.chain, why, Confidence.LIKELY, UNMEASURED, name)
+
+    def _cast_parameter(self, fid: FunctionId, call: Call) -> int:
+        """The parameter that is cast, as it is or as a view; -1 for anything else, and where the type may be what it is already."""
+        frame = self._evaluator.frame(fid)
+        nodes: Any = frame.graph.nodes
+        node = nodes[call.node]
+        callee = nodes[node[2]] if node[0] == Op.CALL else node
+        if callee[0] != Op.ATTR:
+            return -1
+        source = nodes[callee[2]]
+        while source[0] in (Op.INDEX, Op.REFINE) or self._is_view(nodes, source):
+            source = nodes[source[2]] if source[0] != Op.CALL else nodes[nodes[source[2]][2]]
+        if source[0] != Op.PARAM:
+            return -1
+        position = int(source[2])
+        return position if callee[3] in CASTS or self._is_other_type(fid, node, position) else -1
+
+    def _is_view(self, nodes: Any, item: Any) -> bool:
+        return item[0] == Op.CALL and nodes[item[2]][0] == Op.ATTR and nodes[item[2]][3] in VIEWS
+
+    def _is_other_type(self, fid: FunctionId, node: Any, position: int) -> bool:
+        """A type that the source names, or any for a mask: `x.to(y.dtype)` of activations is most often free."""
+        frame = self._evaluator.frame(fid)
+        given = [*node[3], *(value for _, value in node[4])]
+        named = any(isinstance(detail := frame.value(part).detail, Dtype) and detail.name != "?" for part in given)
+        return named or bool(MASK_NAMES.search(frame.outline.params[position].name))
+
+    def _shared(self, fid: FunctionId, position: int, depth: int) -> str:
+        """Why every block gets the same object for a parameter; "" where that is not known."""
+        callers = self._constancy.hot_callers(fid) if depth else []
+        if not callers or len(callers) > MANY_CALLERS:
+            return ""
+        whys = [self._handed(fid, position, edge, depth) if edge.certain else "" for edge in callers]
+        return whys[0] if all(whys) else ""
+
+    def _handed(self, fid: FunctionId, position: int, edge: Caller, depth: int) -> str:
+        argument = argument_of(self._evaluator, fid, position, edge)
+        if argument is None or argument[0] != edge.caller:
+            return ""
+        outline = self._evaluator.index.function(edge.caller)
+        loop = self._constancy.step_loop(edge.caller, outline.calls[edge.call_index].region)
+        if loop and loop_walks(outline.regions[loop].text, outline.regions[loop].targets) is Walk.LAYERS:
+            same = self._hoisted.is_same(edge.caller, argument[1], loop)
+            line = outline.regions[loop].line
+            return f"the loop over the blocks in `{outline.qualname}`, line {line}, hands each the same object" if same else ""
+        node: Any = self._evaluator.graph_of(edge.caller).nodes[argument[1]]
+        return self._shared(edge.caller, node[2], depth - 1) if node[0] == Op.PARAM and node[2] else ""

@@ -1,0 +1,72 @@
+"""Casts of what the loop over the blocks hands each block, and of what it does not."""
+from __future__ import annotations
+
+import pytest
+
+from hostlint.scan import scan_text
+
+MODEL = """\
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+
+class Block(nn.Module):
+    def forward(self, x, mask, temb):
+        {cast}
+        return x
+
+
+class Model(nn.Module):
+    def __init__(self, depth: int):
+        super().__init__()
+        self.blocks = nn.ModuleList(Block() for _ in range(depth))
+
+    def forward(self, x, mask, temb):
+        for block in self.blocks:
+            {call}
+        return x
+"""
+CALL = "x = block(x, mask, temb=temb)"
+
+
+def told(cast: str, call: str = CALL) -> list[str]:
+    findings, errors = scan_text(MODEL.replace("{cast}", cast).replace("{call}", call), "model.py")
+    assert not errors
+    return [finding.kind_evidence for finding in findings if finding.code == "HL303"]
+
+
+@pytest.mark.parametrize(
+    "cast",
+    [
+        "x = x * mask.bool()",
+        "x = x * mask[:, None].unsqueeze(-1).float()",
+        "x = x + temb.to(torch.float32)",
+        "x = x + mask.to(dtype=x.dtype)",
+        "x = x + temb.type(torch.float16)",
+    ],
+)
+def test_a_shared_tensor_is_cast_in_each_block(cast: str) -> None:
+    assert told(cast) == ["the loop over the blocks in `Model.forward`, line 18, hands each the same object"]
+
+
+@pytest.mark.parametrize("cast", ["x = x.float()", "x = x + temb.to(x.dtype)", "x = x + temb.to(x.device)", "x = x + (temb + x).float()"])
+def test_other_casts_are_left_alone(cast: str) -> None:
+    assert told(cast) == []
+
+
+@pytest.mark.parametrize(
+    ("call", "shared"),
+    [
+        ("x = block(x, mask, temb)", True),
+        ("x = block(x, mask, temb)\n            x = checkpoint(block, x, mask, temb)", True),
+        ("x = block(x, mask[0], temb)", True),
+        ("x = block(x, x, temb)", False),
+        ("mask = mask + 1\n            x = block(x, mask, temb)", False),
+        ("mask.mul_(2)\n            x = block(x, mask, temb)", False),
+        ("x = block(x, mask, temb)\n            x = block(x, x > 0, temb)", False),
+        ("x = block(x, *temb)", False),
+    ],
+)
+def test_every_call_must_hand_over_what_the_loop_got(call: str, shared: bool) -> None:
+    assert bool(told("x = x * mask.float()", call)) is shared
