@@ -1,7 +1,9 @@
 """The engine: the facts of every file, the heat of the whole project, and the findings of the files that were asked for."""
 from __future__ import annotations
 
+import gc
 import pickle
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -14,7 +16,7 @@ from hostlint.model import FileError, Finding, HeatLevel
 from hostlint.pool import chunks, spread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from hostlint.index import ProjectIndex
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from hostlint.project import SourceFile
 
 JUDGE_CHUNK = 60_000  # bytes of value graphs
+COLLECTION_THRESHOLDS = (100_000, 20, 50)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,18 @@ class RawScan:
     comments: Mapping[str, Comments] = field(default_factory=dict)
 
 
+@contextmanager
+def _few_collections() -> Iterator[None]:
+    """Millions of small tuples come and stay: looking for cycles among them at Python's usual pace takes a fifth of the time."""
+    before = gc.get_threshold()
+    gc.set_threshold(*COLLECTION_THRESHOLDS)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+@_few_collections()
 def raw_scan(request: ScanRequest) -> RawScan:
     """The scan: from the cache as a whole where no file has changed, else file by file."""
     known = request.cache.unchanged(str(one.file) for one in request.files if one.text is None) if request.cache is not None else {}

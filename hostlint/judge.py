@@ -83,6 +83,7 @@ class Judge:
 
     def file(self, file: int, at_least: HeatLevel) -> Judged:
         """All findings of one file at that heat or above, in order, one for each place and cause."""
+        self._evaluator.trim()
         self._evaluator.files = 0
         facts = [fact for function in self._index.files[file].functions for fact in self._function((file, function.index), at_least)]
         facts += list(self._work_redone(file, max(at_least, HeatLevel.CALL), facts))

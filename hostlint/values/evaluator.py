@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 FUEL = 5
 PASSES = 4
 NAME_DEPTH = 40
+MOST_FRAMES = 12_000
 REGISTRATIONS = frozenset({"self.register_buffer", "self.register_parameter"})
 
 Given = tuple[Value, ...]
@@ -130,6 +131,12 @@ class Evaluator:
             names = self._names.setdefault(fid, {})
             known = self._frames[key] = Frame(self, fid, self.index.function(fid), self.graph_of(fid), fuel, given, names)
         return known
+
+    def trim(self) -> None:
+        """Let go of what was worked out, where it is much; it can be worked out again."""
+        if len(self._frames) > MOST_FRAMES:
+            self._frames.clear()
+            self._attributes.clear()
 
     def returned(self, fid: FunctionId, fuel: int, given: Given | None = None) -> Value:
         frame = self.frame(fid, fuel, given)
