@@ -13,9 +13,9 @@ nothing that torch itself could not use: an allocation that finds no room flushe
 - If it must be in the loop, every N steps.
 
 ## Not flagged
-Flushes in `except` branches, behind a debug switch, every N steps, in functions that offload, unload, put to sleep or tear down, after a
-model was deleted or moved away, in tests and benchmarks, once per request (a note at `--min-heat request`); `empty_cache` of a cache of
-your own.
+Flushes in `except` branches, behind a debug switch, behind a setting that asks for them (`args.empty_cache_level`), every N steps, in
+functions that offload, unload, put to sleep or tear down, after a model was deleted or moved away, in tests and benchmarks, once per
+request (a note at `--min-heat request`); `empty_cache` of a cache of your own.
 
 ## Evidence
 Three projects took a flush out of their step loops because it slowed every user; others report most of their time spent in forced

@@ -106,6 +106,23 @@ PROGRAMS = {
                 x = block(x)
                 unload_block(block)
     """,
+    "asked for": """
+        def clear():
+            torch.cuda.empty_cache()
+        def run(model, engine, args, x, steps: int, generation: int):
+            for i in range(steps):
+                x = model(x)
+                gc.collect(generation)
+                if args.empty_unused_memory_level >= 1:
+                    torch.cuda.empty_cache()
+                clear()
+                engine.wake_up()
+        def other(model, args, x, steps: int):
+            for i in range(steps):
+                x = model(x)
+                if args.level >= 1:
+                    torch.cuda.empty_cache()  # HL401
+    """,
     "a model is gone": """
         def run(models, x, steps: int):
             for i in range(steps):

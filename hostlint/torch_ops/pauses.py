@@ -24,6 +24,10 @@ RELEASES = re.compile(
 
 
 MOVES_OUT = re.compile(r"(^|_)(off_?load|on_?load|un_?load|swap|wake_?up)(_|$)|(?<!time)\.sleep$", re.IGNORECASE)
+# Settings of a program that ask for the release: `if args.empty_unused_memory_level >= 1`.
+ASKED_FOR = re.compile(
+    r"\.\w*((empty|flush|clear|free|release)_\w*(cache|mem|unused)|low_?v?ram|low_?mem|sleep_mode|offload)", re.IGNORECASE
+)
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from hostlint.facts.graph import Site
-    from hostlint.facts.schema import FileOutline
+    from hostlint.facts.schema import FileOutline, FunctionOutline
     from hostlint.values.evaluator import Frame
     from hostlint.values.value import Value
 
@@ -107,7 +107,7 @@ def _is_full_collection(frame: Frame, site: Site, dotted: str) -> bool:
     node: Any = frame.graph.nodes[site.node]
     given = [*node[3], *(value for _, value in node[4])]
     literals = [getattr(frame.value(part).detail, "value", None) for part in given]
-    return not literals or literals[0] not in (0, 1)
+    return not literals or literals[0] == 2
 
 
 def _is_released(frame: Frame, site: Site) -> bool:
@@ -120,7 +120,30 @@ def _is_released(frame: Frame, site: Site) -> bool:
             return True
         if other.kind == SiteKind.BARE and names_model(_last(other.subject)) and other.detail != "cuda":
             return True
-    return any(abs(call.line - site.line) <= NEAR and _moves_out(call.chain) for call in frame.outline.calls)
+    return _is_asked_for(frame, site) or _makes_room(frame.outline, site.line) or _is_called_to_make_room(frame)
+
+
+def _is_asked_for(frame: Frame, site: Site) -> bool:
+    """A setting is tested right above: whoever switches it on wants the release."""
+    tests = [each for each in frame.graph.sites if each.kind == SiteKind.TRUTH and 0 < site.line - each.line <= NEAR]
+    return any(pauses.ASKED_FOR.search(each.subject) and each.column - len("if ") < site.column for each in tests)
+
+
+def _makes_room(outline: FunctionOutline, line: int, near: int = NEAR) -> bool:
+    """Close to the line a model is moved out, or something is woken up that needs the room."""
+    return any(abs(call.line - line) <= near and _moves_out(call.chain) for call in outline.calls)
+
+
+def _is_called_to_make_room(frame: Frame) -> bool:
+    """A function that only flushes, where each of its calls stands beside one that needs the room."""
+    if frame.outline.params:
+        return False
+    evaluator = frame.evaluator
+    callers = [edge for edge in evaluator.surroundings.callers(frame.fid) if edge.certain]
+    outlines = [(evaluator.index.function(edge.caller), edge.call_index) for edge in callers]
+    for edge in callers:
+        evaluator.files |= 1 << edge.caller[0]
+    return bool(outlines) and all(_makes_room(outline, outline.calls[index].line, 1) for outline, index in outlines)
 
 
 def _moves_out(chain: str) -> bool:
