@@ -27,6 +27,7 @@ class Model(nn.Module):
             {call}
         return x
 """
+GATHERED = "x = x + temb[x.long()].float()"  # other rows in each block
 CALL = "x = block(x, mask, temb=temb)"
 
 
@@ -50,7 +51,9 @@ def test_a_shared_tensor_is_cast_in_each_block(cast: str) -> None:
     assert told(cast) == ["the loop over the blocks in `Model.forward`, line 18, hands each the same object"]
 
 
-@pytest.mark.parametrize("cast", ["x = x.float()", "x = x + temb.to(x.dtype)", "x = x + temb.to(x.device)", "x = x + (temb + x).float()"])
+@pytest.mark.parametrize(
+    "cast", ["x = x.float()", "x = x + temb.to(x.dtype)", "x = x + temb.to(x.device)", "x = x + (temb + x).float()", GATHERED]
+)
 def test_other_casts_are_left_alone(cast: str) -> None:
     assert told(cast) == []
 

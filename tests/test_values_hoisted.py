@@ -101,3 +101,11 @@ def test_one_statement_is_told_once_at_its_outermost_work() -> None:
 def test_a_loop_that_is_no_step_loop_is_left_alone() -> None:
     body = "    mask = mask.cuda()\n    return [(word, mask.float()) for word in words]\n"
     assert told(f"import torch\n\n\ndef names(mask, words):\n{body}") == []
+
+
+def test_a_kernel_is_compiled_as_a_whole() -> None:
+    loop = "    for t in timesteps:\n        x = net(x) * mask.float()\n    return x\n"
+    body = f"def run(x, mask, timesteps):\n    x, mask = x.cuda(), mask.cuda()\n{loop}"
+    head = "import helion, torch\n\nnet = torch.nn.Linear(8, 8).cuda()\n\n\n"
+    assert told(head + body) == [9]
+    assert told(f"{head}@helion.kernel()\n{body}") == []

@@ -14,6 +14,7 @@ from hostlint.values.hoisted import CASTS
 from hostlint.values.judging import Meeting
 from hostlint.values.loops import VIEWS
 from hostlint.values.rebuilt import UNMEASURED, site_of
+from hostlint.values.shapes import is_fixed_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -58,7 +59,7 @@ class BlockCasts:
         if callee[0] != Op.ATTR:
             return -1
         source = nodes[callee[2]]
-        while source[0] in (Op.INDEX, Op.REFINE) or self._is_view(nodes, source):
+        while self._is_view(nodes, source):
             source = nodes[source[2]] if source[0] != Op.CALL else nodes[nodes[source[2]][2]]
         if source[0] != Op.PARAM:
             return -1
@@ -66,7 +67,10 @@ class BlockCasts:
         return position if callee[3] in CASTS or self._is_other_type(fid, node, position) else -1
 
     def _is_view(self, nodes: Any, item: Any) -> bool:
-        return item[0] == Op.CALL and nodes[item[2]][0] == Op.ATTR and nodes[item[2]][3] in VIEWS
+        if item[0] == Op.INDEX:
+            return is_fixed_index(nodes[item[3]], nodes)
+        viewed = item[0] == Op.CALL and nodes[item[2]][0] == Op.ATTR and nodes[item[2]][3] in VIEWS
+        return viewed or bool(item[0] == Op.REFINE)
 
     def _is_other_type(self, fid: FunctionId, node: Any, position: int) -> bool:
         """A type that the source names, or any for a mask: `x.to(y.dtype)` of activations is most often free."""

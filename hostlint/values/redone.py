@@ -1,6 +1,7 @@
 """Work that is done again at every step although its result could be kept."""
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
@@ -20,11 +21,14 @@ if TYPE_CHECKING:
 
 KINDS = frozenset({FactKind.REBUILT_CONSTANT, FactKind.INVARIANT_WORK, FactKind.CAST_PER_BLOCK})  # what is found here
 
+KERNELS = re.compile(r"(^|\.)(triton|helion|tilelang|cute|numba|gluon|pallas)\.")  # loops that a compiler of kernels unrolls
+
 
 class Redone:
     """Finds work that is redone in the functions of a project."""
 
     def __init__(self, evaluator: Evaluator, loops: StepLoops) -> None:
+        self._index = evaluator.index
         constancy = Constancy(evaluator, loops)
         self._rebuilt = Rebuilt(evaluator, constancy)
         self._hoisted = Hoisted(evaluator, constancy)
@@ -32,6 +36,8 @@ class Redone:
 
     def meetings(self, fid: FunctionId, is_hot: Callable[[int], bool], places: Places) -> Iterator[Meeting]:
         """What the hot places of one function compute again."""
+        if any(KERNELS.search(decorator) for decorator in self._index.function(fid).decorators):
+            return
         rebuilt = list(self._rebuilt.meetings(fid, is_hot, places))
         yield from rebuilt
         told = {meeting.site.first_line for meeting in rebuilt}  # one cause, one finding

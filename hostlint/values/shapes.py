@@ -33,7 +33,7 @@ class Shapes:
             return self._joined(fid, node, item, depth)
         if item[0] == Op.CALL:
             return self._made(fid, item, depth)
-        if item[0] == Op.INDEX and not _is_fixed_index(frame.graph.nodes[item[3]], frame.graph.nodes):
+        if item[0] == Op.INDEX and not is_fixed_index(frame.graph.nodes[item[3]], frame.graph.nodes):
             return False
         if item[0] in (Op.UNPACK, Op.REFINE, Op.STORE, Op.INDEX):
             return self.is_steady(fid, item[2], depth - 1)
@@ -67,7 +67,7 @@ def _name_of_call(item: Any, nodes: Any) -> str:
     return str(callee[3]) if callee[0] == Op.ATTR else ""
 
 
-def _is_fixed_index(index: Any, nodes: Any) -> bool:
+def is_fixed_index(index: Any, nodes: Any) -> bool:
     parts = [nodes[part] for part in index[3]] if index[0] == Op.SEQUENCE else [index]
     return all(
         part[0] == Op.CONST or (part[0] == Op.SLICE and all(nodes[edge][0] in (Op.CONST, Op.UNARY) for edge in operands(part)))
