@@ -1,4 +1,4 @@
-"""Which files can hold tensors at all: those that import torch or a library on top of it, or a file of the project that does."""
+"""Which files can hold tensors at all: those that import torch or a library on top of it, or use what only tensors have."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -19,10 +19,24 @@ ROOTS = frozenset({
 })
 
 
+# Methods that say so where a program is handed its model and tensors and imports nothing itself.
+TELLTALES = frozenset({"backward", "cuda", "zero_grad", "unsqueeze", "masked_fill", "requires_grad_", "no_grad", "pin_memory"})
+
+
 def relevant_files(index: ProjectIndex) -> list[bool]:
-    """For each file of the project, whether its values can be tensors."""
-    direct = [_imports_torch(outline) for outline in index.files]
-    return [found or any(direct[other] for other in _imported(index, file)) for file, found in enumerate(direct)]
+    """For each file of the project, whether its values can be tensors: so it says itself, or a file that it imports, or that imports it."""
+    direct = [_imports_torch(outline) or _uses_tensors(outline) for outline in index.files]
+    relevant = list(direct)
+    for file, found in enumerate(direct):
+        for other in _imported(index, file):
+            relevant[other] = relevant[other] or found
+            relevant[file] = relevant[file] or direct[other]
+    return relevant
+
+
+def _uses_tensors(outline: FileOutline) -> bool:
+    chains = (call.chain for function in outline.functions for call in function.calls)
+    return any("." in chain and chain.rpartition(".")[2] in TELLTALES for chain in chains)
 
 
 def _imports_torch(outline: FileOutline) -> bool:

@@ -113,11 +113,11 @@ def test_fail_on_from_the_configuration(hostlint: Run, folder: Path) -> None:
 def test_names_from_the_configuration_place_values(scan: Scan, folder: Path) -> None:
     (folder / "train.py").write_text(
         "def train(model, optimizer, batches, codes):\n    for b in batches:\n        model(b).backward()\n        optimizer.step()\n"
-        "        print(codes.item())\n"
+        "        print(codes.tolist())\n"
     )
     assert scan() == []
     (folder / "hostlint.toml").write_text('device-names = ["codes"]\n')
-    assert scan() == [("train.py", 5, "HL101")]
+    assert scan() == [("train.py", 5, "HL105")]
 
 
 def test_gitignore(scan: Scan, folder: Path) -> None:

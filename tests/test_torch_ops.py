@@ -296,7 +296,7 @@ def test_names_that_may_wait() -> None:
 
 
 def test_the_files_hold_one_entry_a_line() -> None:
-    assert {path.stem for path in FOLDER.glob("*.json")} == {*FILES, "waits_h200"}
+    assert {path.stem for path in FOLDER.glob("*.json")} == {*FILES, "waits_h200", "pageable_h200"}
     for file in FILES:
         lines = (FOLDER / f"{file}.json").read_text(encoding="utf-8").splitlines()
         assert (lines[0], lines[-1]) == ("[", "]")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 FUEL = 5
 PASSES = 4
 NAME_DEPTH = 40
-MOST_FRAMES = 12_000
+MOST_FRAMES = 30_000
 REGISTRATIONS = frozenset({"self.register_buffer", "self.register_parameter"})
 
 Given = tuple[Value, ...]
