@@ -183,7 +183,12 @@ def test_a_link_and_a_device_stay_what_they_are(hostlint: Run, folder: Path) -> 
 
 
 def start(folder: Path, *arguments: str, stdout: int) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "hostlint", *arguments]
+    # a shell that runs the tests in the background has its children ignore SIGINT
+    script = (
+        "import signal, sys\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from hostlint.cli.main import main\nsys.exit(main())"
+    )
+    command = [sys.executable, "-c", script, *arguments]
     return subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE, stdout=stdout, stderr=subprocess.PIPE)
 
 

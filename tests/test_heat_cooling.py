@@ -234,3 +234,24 @@ def test_a_callback_handed_on_while_building_is_not_cooled_by_that() -> None:
                 model(x)
                 probe()  # loop
     """)
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["@triton.jit\ndef run", "@triton.autotune(configs=[])\n@triton.jit\ndef run", "@cute.kernel\ndef run", "def test_run"],
+)
+def test_kernels_and_tests_are_cold_wherever_they_stand(header: str) -> None:
+    loop = "def forward_step(x):\n    for step in range(9):\n        run(x)\n        test_run(x)"
+    source = f"import triton, cutlass.cute as cute\n{header}(x):\n    pass\n{loop}"
+    outline = lower_file(source, "main.py", "main").outline
+    heat = compute_heat(ProjectIndex([outline]))
+    assert heat.function((0, 1)).level.label == "cold"
+
+
+@pytest.mark.parametrize("test", ["not x.is_cuda", "x.device.type == 'cpu'", "x.device.type != 'cuda'", "is_mps()", "not use_triton"])
+def test_what_runs_off_the_accelerator_is_cold(test: str) -> None:
+    source = f"def train_step(x):\n    if {test}:\n        slow(x)\n    fast(x)\ndef slow(x):\n    pass\ndef fast(x):\n    pass"
+    outline = lower_file(source, "main.py", "main").outline
+    heat = compute_heat(ProjectIndex([outline]), hot=["main:train_step"])
+    assert [heat.function((0, index)).level.label for index in (2, 3)] != ["call", "call"]
+    assert heat.function((0, 3)).level.label == "call"

@@ -27,6 +27,8 @@ ENABLED = re.compile(r"^_?(is_)?(enabled?|active|on)$", re.IGNORECASE)
 CHECKS = re.compile(
     r"debug|check|assert|verif|valid|log|trac(e|ing)|dump|prof|stat|nan|verbose|diagnos|probe|inspect|monitor", re.IGNORECASE
 )
+OFF_DEVICE = re.compile(r"^_?(is_|on_|use_|has_)?(mps|cpu|mlx)$")
+ON_DEVICE = re.compile(r"^_?((is|on|use|has|supports?|inputs_on)_)+(cuda|triton|gpu)$")
 WORK_RHYTHM = re.compile(r"accum|generat|rollout|num_iterations|steps_per_|micro_?batch", re.IGNORECASE)
 OFF = frozenset({"0", "", "false", "False", "off", "no", None, False})  # 0 is equal to False
 EVERY_WORDS = re.compile(
@@ -107,6 +109,7 @@ def _kinds(
 ) -> Iterator[tuple[RegionKind, int, str]]:
     """The guards that a test may be, with 1 where its true branch is the guarded one, -1 where the false one is, 0 for neither."""
     yield RegionKind.EXPORT, _sense(test, _exports), "while exporting"
+    yield RegionKind.EXPORT, _sense(test, _off_device), "where the work is not on the accelerator"
     yield RegionKind.DEBUG, _sense(test, lambda leaf: int(_is_switch(leaf, switches))), "behind a debug switch"
     yield RegionKind.EVERY_N, _periodic(test), "every n-th step"
     yield RegionKind.ONCE, _sense(test, lambda leaf: _once(leaf) or _meets(leaf, bound)), "in one iteration only"
@@ -128,6 +131,17 @@ def _sense(test: ast.expr, leaf: Callable[[ast.expr], int]) -> int:
 
 def _exports(leaf: ast.expr) -> int:
     return int(any(word in EXPORT_WORDS for word in identifiers(leaf)))
+
+
+def _off_device(leaf: ast.expr) -> int:
+    """1 where a test holds only off the accelerator (`x.is_cpu`, `device.type == "mps"`), -1 where it fails only there."""
+    if isinstance(leaf, ast.Compare) and len(leaf.ops) == 1 and isinstance(leaf.comparators[0], ast.Constant):
+        if not chain(leaf.left).endswith((".device.type", "device_type", ".type")) or not isinstance(leaf.ops[0], (ast.Eq, ast.NotEq)):
+            return 0
+        on = {"cuda": -1, "cpu": 1, "mps": 1}.get(str(leaf.comparators[0].value), 0)
+        return on if isinstance(leaf.ops[0], ast.Eq) else -on
+    word = chain(leaf.func if isinstance(leaf, ast.Call) else leaf).rsplit(".", 1)[-1]
+    return 1 if OFF_DEVICE.match(word) else -int(bool(ON_DEVICE.match(word)))
 
 
 def _evaluates(leaf: ast.expr) -> int:

@@ -45,7 +45,10 @@ _RUNS_ITS_ARGUMENT = re.compile(
 _REGISTERS_HOOK = re.compile(
     r"(^|_)register_(\w+_)?hook$|^register_(forward|step)\w*$|^register_\w*backward\w*$|^add_\w*hook$|^distribute_module$"
 )
-_BY_STRING = re.compile(r"(^|_)(getattr|get|build|create|make|dispatch|lookup|resolve|call|invoke|collective_rpc|rpc|execute_method)(_|$)")
+# `get` alone is a dictionary's
+_BY_STRING = re.compile(
+    r"(^|_)(getattr|build|create|make|dispatch|lookup|resolve|call|invoke|collective_rpc|rpc|execute_method)(_|$)|^get_\w"
+)
 
 
 Target = tuple["FunctionId", bool]  # what may run, and whether that is certain

@@ -45,6 +45,12 @@ _INSTALLS = re.compile(
     r"^_*((maybe|try|should|can)_)?(register|add|remove|set|install|uninstall|clear|attach|detach|apply|initialize|deinitialize|deinitalize|"
     r"init|unregister|enable|disable|free|append|insert|delete|unhook|reapply)_(\w+_)?hooks?(_(fn|func|function|to|from|on|in|if)\w*)?$|^register_(forward|step|full|backward)\w*$"
 )
+_TEST = re.compile(r"test_\w")
+# The body is compiled for the device: what reads like a truth test or an index there is no host code.
+_KERNEL = re.compile(
+    r"(^|\.)(triton|tl|helion|tilelang|T|cute|cutlass|numba|cuda|gluon|pallas|ti|wp)\."
+    r"(jit|kernel|prim_func|autotune|heuristics|func|experimental)\b"
+)
 _BENCHMARK = re.compile(r"^_*(bench|benchmark|timeit|autotune)(_|$|mark|ing)|^_*profile(_|$)|_(bench|benchmark)$", re.IGNORECASE)
 _BENCHMARK_FILE = re.compile(
     r"(^|/)(bench|benchmarks?|benchmarking|profiling)/|(^|/)(bench|benchmark|autotune)(_[^/]*)?\.py$|_bench(mark)?\.py$"
@@ -68,13 +74,20 @@ _REGION_LIMITS = {
 def nature_of(function: FunctionOutline, file: FileOutline) -> Nature:
     if function.flags & FunctionFlag.HOT:
         return Nature.ANY
-    if function.flags & FunctionFlag.COLD or is_unused(file):
+    if function.flags & FunctionFlag.COLD or is_unused(file) or _is_test(function):
+        return Nature.COLD
+    if any(_KERNEL.search(decorator) for decorator in function.decorators):
         return Nature.COLD
     if any(_keeps(decorator) for decorator in function.decorators):
         return min(Nature.ONCE, _by_name(function.name))
     if function.index == 0:
         return Nature.ANY
     return _by_name(function.name)
+
+
+def _is_test(function: FunctionOutline) -> bool:
+    """A test that stands beside the code it tests; `test_step` and its kin evaluate."""
+    return not function.parent and function.owner < 0 and bool(_TEST.match(function.name)) and not _ONCE.search(function.name)
 
 
 def is_unused(file: FileOutline) -> bool:
