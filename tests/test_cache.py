@@ -26,10 +26,15 @@ def warned() -> Warnings:
     return Warnings()
 
 
+OPENED: list[Cache] = []  # by `again`; closed after each test
+
+
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
-    return tmp_path / "home"
+    yield tmp_path / "home"
+    while OPENED:
+        OPENED.pop().close()
 
 
 @pytest.fixture
@@ -41,7 +46,8 @@ def cache(tmp_path: Path, warned: Warnings) -> Iterator[Cache]:
 
 def again(cache: Cache) -> Cache:
     cache.close()
-    return Cache(cache.folder, cache.warn, cache.timeout)
+    OPENED.append(Cache(cache.folder, cache.warn, cache.timeout))
+    return OPENED[-1]
 
 
 def test_blobs_are_there_in_the_next_run(cache: Cache) -> None:
