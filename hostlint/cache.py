@@ -133,9 +133,13 @@ class Cache:
             if not (self.folder / name).exists():
                 (self.folder / name).write_text(text, encoding="utf-8")
         connection = sqlite3.connect(self.folder / _DATABASE, timeout=self.timeout)
-        connection.execute("PRAGMA synchronous = OFF")
-        if connection.execute("PRAGMA user_version").fetchone() != (_LAYOUT,):
-            self._lay_out(connection)
+        try:
+            connection.execute("PRAGMA synchronous = OFF")
+            if connection.execute("PRAGMA user_version").fetchone() != (_LAYOUT,):
+                self._lay_out(connection)
+        except sqlite3.Error:
+            connection.close()
+            raise
         return connection
 
     @staticmethod
