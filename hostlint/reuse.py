@@ -58,7 +58,7 @@ class Reuse:
 
     @cached_property
     def _names(self) -> bytes:
-        """What names mean in the project, and that the errors a parser found are where they were."""
+        """What names mean in the project."""
         return digest(b"".join(one.names for one in self._store.stored))
 
     @cached_property

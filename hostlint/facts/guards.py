@@ -273,6 +273,3 @@ def _is_edge(node: ast.expr) -> bool:
         return node.value == 0
     return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and isinstance(node.right, ast.Constant) and node.right.value == 1
 
-
-def _is_none(test: ast.expr) -> bool:
-    return isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is)
