@@ -13,7 +13,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-MAPPED = {"hostlint": "hostlint", "rules": "hostlint/rules"}  # folder of the tree -> folder of the wheel
+MAPPED = {  # folder of the tree -> folder of the wheel
+    "hostlint": "hostlint",
+    "rules": "hostlint/rules",
+    "runtime_checks": "hostlint/runtime_checks",
+}
 FAULTY = """def train(model, optimizer, batches):
     for batch in batches:
         loss = model(batch.cuda(non_blocking=True)).mean()
