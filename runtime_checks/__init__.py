@@ -9,19 +9,51 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from hostlint.runtime_checks.allocator import forbid_cache_flush as forbid_cache_flush
+    from hostlint.runtime_checks.allocator import record_allocator as record_allocator
+    from hostlint.runtime_checks.cuda_sync import assert_no_cuda_sync as assert_no_cuda_sync
+    from hostlint.runtime_checks.cuda_sync import no_cuda_sync as no_cuda_sync
     from hostlint.runtime_checks.events import EventKind as EventKind
     from hostlint.runtime_checks.events import Frame as Frame
     from hostlint.runtime_checks.events import HostEvent as HostEvent
+    from hostlint.runtime_checks.gc_events import Collection as Collection
+    from hostlint.runtime_checks.gc_records import forbid_gc as forbid_gc
+    from hostlint.runtime_checks.gc_records import record_gc as record_gc
     from hostlint.runtime_checks.permissions import allow as allow
+    from hostlint.runtime_checks.recorder import record_host_events as record_host_events
+    from hostlint.runtime_checks.request_collector import request_gc as request_gc
 
 _HOMES = {
+    "Collection": "gc_events",
     "EventKind": "events",
     "Frame": "events",
     "HostEvent": "events",
     "allow": "permissions",
+    "assert_no_cuda_sync": "cuda_sync",
+    "forbid_cache_flush": "allocator",
+    "forbid_gc": "gc_records",
+    "no_cuda_sync": "cuda_sync",
+    "record_allocator": "allocator",
+    "record_gc": "gc_records",
+    "record_host_events": "recorder",
+    "request_gc": "request_collector",
 }
 
-__all__ = ["EventKind", "Frame", "HostEvent", "allow"]
+__all__ = [
+    "Collection",
+    "EventKind",
+    "Frame",
+    "HostEvent",
+    "allow",
+    "assert_no_cuda_sync",
+    "forbid_cache_flush",
+    "forbid_gc",
+    "no_cuda_sync",
+    "record_allocator",
+    "record_gc",
+    "record_host_events",
+    "request_gc",
+]
 
 
 def __getattr__(name: str) -> object:
