@@ -166,3 +166,15 @@ def _for_function(wait: Wait) -> Wait:
 def measurement() -> Measurement:
     head = json.loads((FOLDER / f"{MEASUREMENT}.json").read_text(encoding="utf-8"))
     return Measurement(head["gpu"], head["torch"], head["date"])
+
+
+@cache
+def measured_silent(evidence: str) -> bool:
+    """Whether the evidence is, or names, a measured call that blocked while torch's sync debug mode said nothing."""
+    return any(call in evidence for call in _silent_calls())
+
+
+@cache
+def _silent_calls() -> tuple[str, ...]:
+    measured = json.loads((FOLDER / f"{MEASUREMENT}.json").read_text(encoding="utf-8"))
+    return tuple(entry["call"] for entry in measured["calls"] if entry["blocks"] and not entry["debug_mode_warns"])
