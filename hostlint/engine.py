@@ -43,6 +43,7 @@ class ScanRequest:
     cache: Cache | None = None
     progress: Callable[[str, int, int], None] | None = None
     whole_project: bool = False  # also judge files that were not given: a hook's changed files may have heated them
+    fixes: bool = False  # ask the rules for their fixes too
     at_least: HeatLevel = HeatLevel.COLD  # files with hostlint's comments are judged at any heat, for unused suppressions
 
 
@@ -55,6 +56,7 @@ class RawScan:
     files: int = 0
     lines: int = 0
     comments: Mapping[str, Comments] = field(default_factory=dict)
+    digests: Mapping[str, bytes] = field(default_factory=dict)  # of the given files' contents as they were read
 
 
 @contextmanager
@@ -73,17 +75,19 @@ def raw_scan(request: ScanRequest) -> RawScan:
     """The scan: from the cache as a whole where no file has changed, else file by file."""
     known = request.cache.unchanged(str(one.file) for one in request.files if one.text is None) if request.cache is not None else {}
     if request.cache is not None and all(str(one.file) in known for one in request.files):
-        kept = _recall(request.cache, _key(request, [known[str(one.file)] for one in request.files]))
+        digests = [known[str(one.file)] for one in request.files]
+        kept = _recall(request.cache, _key(request, digests))
         if kept is not None:
-            return _raw(request, kept)
+            return _raw(request, kept, digests)
     store = load(request.files, request.cache, known, request.jobs, request.progress)
-    key = _key(request, [one.digest for one in store.stored])
+    digests = [one.digest for one in store.stored]
+    key = _key(request, digests)
     kept = _recall(request.cache, key)
     if kept is None:
         kept = _judge_all(request, store)
         if request.cache is not None:
             request.cache.put_many({key: pickle.dumps(kept)})
-    return _raw(request, kept)
+    return _raw(request, kept, digests)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +108,11 @@ def _recall(cache: Cache | None, key: bytes) -> _Kept | None:
     return kept if isinstance(kept, _Kept) else None
 
 
-def _raw(request: ScanRequest, kept: _Kept) -> RawScan:
+def _raw(request: ScanRequest, kept: _Kept, digests: Sequence[bytes]) -> RawScan:
     comments = {request.files[number].path: parse_comments(text_of(request.files[number])) for number in kept.commented}
     given = [number for number, one in enumerate(request.files) if one.given]
-    return RawScan(kept.findings, kept.errors, len(given), sum(kept.lines[number] for number in given), comments)
+    read = {request.files[number].path: digests[number] for number in given}
+    return RawScan(kept.findings, kept.errors, len(given), sum(kept.lines[number] for number in given), comments, read)
 
 
 def _key(request: ScanRequest, digests: Sequence[bytes]) -> bytes:
@@ -118,7 +123,7 @@ def _key(request: ScanRequest, digests: Sequence[bytes]) -> bytes:
 
 def _settings(request: ScanRequest) -> bytes:
     names = (request.device_names, request.host_names, request.device_returns, request.upload_helpers)
-    return digest(stamp() + _rules_stamp() + repr((request.hot, request.cold, names, request.at_least)).encode())
+    return digest(stamp() + _rules_stamp() + repr((request.hot, request.cold, names, request.at_least, request.fixes)).encode())
 
 
 def _rules_stamp() -> bytes:
@@ -154,7 +159,7 @@ def _judge_files(request: ScanRequest, store: FactStore, index: ProjectIndex, wa
     names = (request.device_names, request.host_names, request.device_returns, request.upload_helpers)
     conventions = Conventions(*map(frozenset, names))
     evaluator = Evaluator(index, store.graph, Project(heat.graph, heat), conventions)
-    judge = Judge(index, evaluator, heat, lambda file: text_of(store.stored[file].source))
+    judge = Judge(index, evaluator, heat, lambda file: text_of(store.stored[file].source), request.fixes)
 
     def work(files: Sequence[int]) -> list[Judged]:
         return [judge.file(file, HeatLevel.COLD if store.stored[file].has_comments else request.at_least) for file in files]

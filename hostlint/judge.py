@@ -1,4 +1,4 @@
-"""From evaluated functions to findings: which sites wait, how hot they are, and what the rules say of them."""
+"""From evaluated functions to findings: which sites wait, how hot they are, what the rules say of them and how they mend them."""
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
@@ -9,19 +9,23 @@ from hostlint.facts.fact import Fact
 from hostlint.facts.kinds import FactKind
 from hostlint.facts.schema import RegionKind
 from hostlint.facts.spans import Places
+from hostlint.fix.outline import Outline
+from hostlint.fix.place import Place
 from hostlint.model import FileError, Finding, Heat, HeatLevel, Span
 from hostlint.registry import all_for_kind
 from hostlint.severity import severity_of
+from hostlint.values.known import Known
 from hostlint.values.parameters import left_out
 from hostlint.values.redone import Redone
 from hostlint.values.waits import may_be_wrong, meetings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     import libcst as cst
 
     from hostlint.index import FunctionId, ProjectIndex
+    from hostlint.model import Fix
     from hostlint.rule import Rule
     from hostlint.values.evaluator import Caller, Evaluator
     from hostlint.values.judging import Meeting
@@ -71,40 +75,52 @@ class Judged:
     rests_on: int = 0  # the files whose graphs were looked into, a bit each
 
 
-class Judge:
-    """Judges files one by one; what it worked out of a function serves all files that ask."""
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A fact, and the values at its place for those who word a fix."""
 
-    def __init__(self, index: ProjectIndex, evaluator: Evaluator, heat: HeatSource, text_of: TextSource) -> None:
+    fact: Fact
+    known: Known
+
+
+class Judge:
+    """Judges files one by one; what it worked out of a function serves all files that ask. `fixes`: the rules are asked for theirs too."""
+
+    def __init__(self, index: ProjectIndex, evaluator: Evaluator, heat: HeatSource, text_of: TextSource, fixes: bool = False) -> None:
         self._index = index
         self._evaluator = evaluator
         self._heat = heat
         self._text_of = text_of
+        self._fixes = fixes
         self._redone = Redone(evaluator, heat)
 
     def file(self, file: int, at_least: HeatLevel) -> Judged:
         """All findings of one file at that heat or above, in order, one for each place and cause."""
         self._evaluator.trim()
         self._evaluator.files = 0
-        facts = [fact for function in self._index.files[file].functions for fact in self._function((file, function.index), at_least)]
-        facts += list(self._work_redone(file, max(at_least, HeatLevel.CALL), facts))
-        rests_on = self._evaluator.files
-        if not facts:
-            return Judged((), (), rests_on)
-        words = Words(self._text_of(file))
+        found = [one for function in self._index.files[file].functions for one in self._function((file, function.index), at_least)]
+        found += list(self._work_redone(file, max(at_least, HeatLevel.CALL), found))
+        if not found:
+            return Judged((), (), self._evaluator.files)
+        findings, errors = self._worded(Words(self._text_of(file), self._fixes), found)
+        return Judged(tuple(sorted(findings, key=lambda finding: finding.sort_key)), tuple(errors), self._evaluator.files)
+
+    def _worded(self, words: Words, found: Sequence[_Found]) -> tuple[Collection[Finding], list[FileError]]:
         findings: dict[tuple[str, Span], Finding] = {}
         errors: list[FileError] = []
-        for fact in facts:
+        for one in found:
+            fact = one.fact
             for rule in all_for_kind(fact.kind):
                 try:
-                    finding = words.finding(fact, rule)
+                    finding = words.finding(fact, rule, one.known)
                 except Exception as error:  # noqa: BLE001 - a rule that crashes is an error of that rule, not of the scan
                     errors.append(FileError(fact.path, fact.span.line, f"the rule {rule.name} failed: {error!r}"))
                     continue
                 if finding is not None:
                     findings.setdefault((finding.code, finding.span), finding)
-        return Judged(tuple(sorted(findings.values(), key=lambda f: f.sort_key)), tuple(errors), rests_on)
+        return findings.values(), errors
 
-    def _function(self, fid: FunctionId, at_least: HeatLevel) -> Iterator[Fact]:
+    def _function(self, fid: FunctionId, at_least: HeatLevel) -> Iterator[_Found]:
         graph = self._evaluator.graph_of(fid)
         if not graph.sites:
             return
@@ -114,14 +130,15 @@ class Judge:
             return
         outline = self._index.function(fid)
         path = self._index.files[fid[0]].path
-        for meeting in meetings(self._evaluator.frame(fid)):
+        frame = self._evaluator.frame(fid)
+        for meeting in meetings(frame):
             heat = self._of_use(fid) if meeting.at_use else hot[meeting.site.region]
             if meeting.wrong and (heat.level == HeatLevel.REQUEST or meeting.kind is FactKind.COLLECTOR_OFF):
                 heat = Heat(HeatLevel.CALL)
             if heat.level >= at_least:
-                yield _fact(path, outline.qualname, meeting, heat)
+                yield _Found(_fact(path, outline.qualname, meeting, heat), Known(frame, meeting.site.node))
 
-    def _work_redone(self, file: int, at_least: HeatLevel, waits: Sequence[Fact]) -> Iterator[Fact]:
+    def _work_redone(self, file: int, at_least: HeatLevel, waits: Sequence[_Found]) -> Iterator[_Found]:
         """What is computed again though it could be kept; a place that waits is reported for that alone."""
         outline = self._index.files[file]
         places = Places(self._text_of, file)
@@ -129,8 +146,8 @@ class Judge:
             hot = partial(self._is_hot, (file, function.index), at_least)
             for meeting in self._redone.meetings((file, function.index), hot, places):
                 fact = _fact(outline.path, function.qualname, meeting, self._site((file, function.index), meeting.site.region))
-                if not any(overlap(fact.span, wait.span) for wait in waits):
-                    yield fact
+                if not any(overlap(fact.span, wait.fact.span) for wait in waits):
+                    yield _Found(fact, Known(self._evaluator.frame((file, function.index)), meeting.site.node))
 
     def _is_hot(self, fid: FunctionId, at_least: HeatLevel, region: int) -> bool:
         return self._site(fid, region).level >= at_least
@@ -181,13 +198,15 @@ def overlap(one: Span, other: Span) -> bool:
 class Words:
     """Has the rules word the facts of one file, each with the concrete syntax of its expression."""
 
-    def __init__(self, text: str) -> None:
-        self._lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    def __init__(self, text: str, fixes: bool = False) -> None:
+        self._outline = Outline(text)
+        self._fixes = fixes
 
-    def finding(self, fact: Fact, rule: Rule) -> Finding | None:
+    def finding(self, fact: Fact, rule: Rule, known: Known) -> Finding | None:
         if rule.check is None:
             return None
-        problem = rule.check(replace(fact, source=self.statement(fact.statement)), self.expression(fact.span))
+        fact, node = replace(fact, source=self._statement(fact.statement)), self._expression(fact.span)
+        problem = rule.check(fact, node)
         if problem is None:
             return None
         return Finding(
@@ -201,25 +220,20 @@ class Words:
             function=fact.function,
             heat=fact.heat,
             kind_evidence=fact.evidence,
-            fix=problem.fix,
+            fix=self._fix(rule, Place(fact, node, self._outline, known)),
             statement=fact.statement,
         )
 
-    def expression(self, span: Span) -> cst.BaseExpression:
+    def _fix(self, rule: Rule, place: Place) -> Fix | None:
+        return rule.fix(place) if self._fixes and rule.fix is not None else None
+
+    def _expression(self, span: Span) -> cst.BaseExpression:
         """The concrete syntax of the expression at that place."""
         import libcst as cst
 
         # in parentheses, so that an expression may go on over lines as it does in its file
-        return cst.parse_expression(f"({self.source(span)}\n)")
+        return cst.parse_expression(f"({self._outline.source(span)}\n)")
 
-    def statement(self, lines: tuple[int, int]) -> str:
+    def _statement(self, lines: tuple[int, int]) -> str:
         first, last = lines
-        return "\n".join(self._lines[first - 1 : last])
-
-    def source(self, span: Span) -> str:
-        lines = self._lines[span.line - 1 : span.end_line]
-        if not lines:
-            return ""
-        lines[-1] = lines[-1][: span.end_column - 1]
-        lines[0] = lines[0][span.column - 1 :]
-        return "\n".join(lines)
+        return "\n".join(self._outline.lines[first - 1 : last])

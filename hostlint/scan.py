@@ -2,8 +2,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,6 +45,8 @@ class Outcome:
     result: ScanResult
     settings: Settings
     sources: Sources
+    given: tuple[SourceFile, ...] = ()
+    digests: Mapping[str, bytes] = field(default_factory=dict)  # by path, of the given files' contents as they were read
 
     @property
     def fingerprints(self) -> Fingerprints:
@@ -57,32 +59,45 @@ class Outcome:
         return FINDINGS if failing and not exit_zero else 0
 
 
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is wanted of a scan: without the findings of the baseline, with the rules' fixes, with other texts for some files."""
+
+    subtract: bool = True
+    fixes: bool = False
+    texts: Mapping[Path, str] = field(default_factory=dict)
+
+
+PLAIN = Wish()
+
+
 def scan(
-    settings: Settings, paths: Iterable[Path], standard: Standard | None, jobs: int | None, hooks: Hooks, subtract: bool = True
+    settings: Settings, paths: Iterable[Path], standard: Standard | None, jobs: int | None, hooks: Hooks, wish: Wish = PLAIN
 ) -> Outcome:
-    """Scan the absolute `paths`, or standard input; `subtract` the baseline if there is one."""
-    known = baseline.load(settings.baseline) if settings.baseline and subtract else None
+    """Scan the absolute `paths`, or standard input."""
+    known = baseline.load(settings.baseline) if settings.baseline and wish.subtract else None
     found = discover(list(paths), settings.root, settings.working, settings.left_out)
     files, errors = _with_standard(found, standard, settings) if standard else (found.files, found.errors)
+    files = tuple(replace(file, text=wish.texts[file.file]) if file.file in wish.texts else file for file in files) if wish.texts else files
     only_files = found.only_files and standard is None
-    given = frozenset(file.path for file in files if file.given)
+    given = {file.path: file for file in files if file.given}
     sources = Sources(settings.working, {file.path: file.text for file in files if file.text is not None})
     hooks.note(f"project {settings.root}: {len(files)} Python files, {len(given)} of them given")
     if not given:
         if not errors:
             hooks.warn("no Python files under the given paths")
         return Outcome(ScanResult((), errors, Summary()), settings, sources)
-    raw = _raw(settings, files, only_files, jobs, hooks)
+    raw = _raw(settings, files, only_files, jobs, hooks, wish.fixes)
     shown_findings, suppressed = _sift(raw, settings, given, only_files)
     baselined: tuple[Finding, ...] = ()
     if known is not None:
         shown_findings, baselined = baseline.subtract(shown_findings, known, Fingerprints(settings.root, sources))
     errors = tuple(sorted({*errors, *(error for error in raw.errors if error.path in given)}, key=lambda e: (e.path, e.line, e.message)))
     summary = Summary(raw.files, raw.lines, len(shown_findings), suppressed, len(baselined))
-    return Outcome(ScanResult(shown_findings, errors, summary), settings, sources)
+    return Outcome(ScanResult(shown_findings, errors, summary), settings, sources, tuple(given.values()), raw.digests)
 
 
-def _raw(settings: Settings, files: tuple[SourceFile, ...], only_files: bool, jobs: int | None, hooks: Hooks) -> RawScan:
+def _raw(settings: Settings, files: tuple[SourceFile, ...], only_files: bool, jobs: int | None, hooks: Hooks, fixes: bool) -> RawScan:
     config = settings.config
     cache = Cache(settings.cache_dir, hooks.warn) if settings.cache_dir else None
     try:
@@ -100,6 +115,7 @@ def _raw(settings: Settings, files: tuple[SourceFile, ...], only_files: bool, jo
                 cache=cache,
                 progress=hooks.progress,
                 whole_project=only_files,
+                fixes=fixes,
                 at_least=settings.min_heat,
             )
         )
@@ -119,9 +135,9 @@ def _sift(raw: RawScan, settings: Settings, given: Collection[str], only_files: 
     return tuple(kept), sum(map(wanted, outcome.suppressed))
 
 
-def scan_text(text: str, path: str = "example.py") -> tuple[list[Finding], list[FileError]]:
+def scan_text(text: str, path: str = "example.py", fixes: bool = False) -> tuple[list[Finding], list[FileError]]:
     """One piece of source as a project of its own, every rule on: what examples and tests look at."""
-    raw = raw_scan(ScanRequest(Path(), (SourceFile(path, Path(path), True, Path(path).stem, text),)))
+    raw = raw_scan(ScanRequest(Path(), (SourceFile(path, Path(path), True, Path(path).stem, text),), fixes=fixes))
     kept = _suppressed(raw, registry.expand(registry.EVERYTHING)).kept
     return sorted((f for f in kept if counts(f, MIN_HEAT, MIN_CONFIDENCE)), key=lambda f: f.sort_key), list(raw.errors)
 

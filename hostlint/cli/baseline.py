@@ -92,8 +92,9 @@ def check(**given: Any) -> int:
 
 def _scanned(given: dict[str, Any]) -> _Now:
     from hostlint.cli.run import absolute, settings_and_scan
+    from hostlint.scan import Wish
 
-    outcome = settings_and_scan(given, subtract=False)
+    outcome = settings_and_scan(given, Wish(subtract=False))
     file = outcome.settings.baseline or Path(DEFAULT)
     if outcome.result.errors:  # what such a file holds is not known, so its entries can be neither kept nor dropped
         listed = "\n".join(f"  {error.path}:{error.line}: {error.message}" for error in outcome.result.errors)

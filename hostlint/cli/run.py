@@ -1,4 +1,4 @@
-"""From a command's options to a finished scan: what `scan` and `baseline` have in common."""
+"""From a command's options to a finished scan: what `scan`, `fix` and `baseline` have in common."""
 from __future__ import annotations
 
 import os
@@ -14,7 +14,7 @@ import click
 from hostlint.cli import progress
 from hostlint.config.keys import CONFIDENCES, HEATS, SEVERITIES
 from hostlint.errors import UsageError
-from hostlint.scan import Hooks, Outcome, Standard, scan
+from hostlint.scan import PLAIN, Hooks, Outcome, Standard, Wish, scan
 from hostlint.settings import Options, Settings, resolve
 
 Given = Mapping[str, Any]  # what click hands over, by parameter name
@@ -34,22 +34,41 @@ class _Speech:
             click.echo(f"hostlint: {message}", err=True)
 
 
-def settings_and_scan(given: Given, subtract: bool = True) -> Outcome:
-    """Do the scan that the options ask for; the baseline is subtracted unless it is what the caller is about to write."""
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One command's settings and inputs, ready to be scanned, more than once where a command wants that."""
+
+    settings: Settings
+    paths: tuple[Path, ...]
+    standard: Standard | None
+    jobs: int | None
+    speech: _Speech
+
+    def scan(self, wish: Wish = PLAIN) -> Outcome:
+        began = time.perf_counter()
+        bar = None if self.speech.quiet else progress.for_terminal()
+        try:
+            hooks = Hooks(self.speech.warn, self.speech.note, bar)
+            outcome = scan(self.settings, self.paths, self.standard, self.jobs, hooks, wish)
+        finally:
+            if bar:
+                bar.close()
+        self.speech.note(f"{outcome.result.summary.lines} lines in {time.perf_counter() - began:.2f} s")
+        return outcome
+
+
+def prepared(given: Given) -> Run:
+    """What the options ask for, read and checked."""
     speech = _Speech(given["quiet"], given["verbose"])
-    began = time.perf_counter()
     standard, paths = _what(given["paths"], given["stdin_filename"])
     settings = _settings(given, (standard.file,) if standard else paths)
     speech.note(f"configuration {settings.config.file or 'none'}")
-    bar = None if given["quiet"] else progress.for_terminal()
-    try:
-        hooks = Hooks(speech.warn, speech.note, bar)
-        outcome = scan(settings, () if standard else paths, standard, given["jobs"], hooks, subtract)
-    finally:
-        if bar:
-            bar.close()
-    speech.note(f"{outcome.result.summary.lines} lines in {time.perf_counter() - began:.2f} s")
-    return outcome
+    return Run(settings, () if standard else paths, standard, given["jobs"], speech)
+
+
+def settings_and_scan(given: Given, wish: Wish = PLAIN) -> Outcome:
+    """Do the scan that the options ask for."""
+    return prepared(given).scan(wish)
 
 
 def absolute(path: str | Path) -> Path:

@@ -27,10 +27,11 @@ def scan(**given: Any) -> int:
     """
     from hostlint.cli import output
     from hostlint.cli.run import settings_and_scan
-    from hostlint.report.base import FOR_PEOPLE, render
+    from hostlint.report.base import FOR_PEOPLE, WITH_FIXES, render
+    from hostlint.scan import Wish
 
     output.check(given["output_file"])
-    outcome = settings_and_scan(given)
+    outcome = settings_and_scan(given, Wish(fixes=given["output_format"] in WITH_FIXES and not given["statistics"]))
     text = render(_report(outcome, _coloured(given)), given["output_format"], given["statistics"])
     output.write(text, given["output_file"])
     if not given["quiet"] and (given["output_file"] or given["output_format"] not in FOR_PEOPLE):

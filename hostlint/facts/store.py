@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str, int, int], None]
 CHUNK_BYTES = 400_000
-ENGINE = ("facts", "values", "heat", "torch_ops")
+ENGINE = ("facts", "values", "heat", "torch_ops", "fix")
 SPOILERS = (SyntaxError, UnicodeDecodeError, ValueError, RecursionError, MemoryError)
 
 

@@ -28,6 +28,7 @@ FORMATS = {
     "sarif": "sarif",
 }
 FOR_PEOPLE = frozenset({"full", "concise"})
+WITH_FIXES = frozenset({"full", "json", "json-lines", "sarif"})  # forms that show how a finding can be mended
 
 
 @dataclass(frozen=True, slots=True)
