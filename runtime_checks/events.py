@@ -64,6 +64,7 @@ class HostEvent:
     bytes: int | None = None  # moved between host and device; None where that is not known
     fact: FactKind | None = None  # the scan's word for it, where the table of torch knows the call
     allowed: str | None = None  # the reason of the `allow` around it
+    waits: int = 1  # how often the host waited within the call: printing a tensor reads it several times
 
     @property
     def place(self) -> str:

@@ -35,12 +35,12 @@ def _inside(path: str, folder: str) -> bool:
 
 
 def stack_from(frame: FrameType | None) -> tuple[Frame, ...]:
-    """The frames from `frame` outwards, innermost first, without this package's own at the inner end."""
+    """The frames from `frame` outwards, innermost first, without this package's own."""
     frames: list[Frame] = []
     while frame is not None and len(frames) < DEPTH:
         code = frame.f_code
         origin = origin_of(code.co_filename)
-        if frames or origin is not Origin.HOSTLINT:
+        if origin is not Origin.HOSTLINT:
             frames.append(Frame(code.co_filename, frame.f_lineno or code.co_firstlineno, _name(frame), origin))
         frame = frame.f_back
     return tuple(frames)
