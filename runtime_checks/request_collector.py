@@ -42,8 +42,9 @@ class RequestCollector:
         """Automatic collection is off for the body, or for each call of the decorated function, in all threads.
 
         Regions nest and overlap, over threads too; when the last one is left, also by an exception, the state is what it was before the
-        first. An async function holds its region from its first step until it returns, while it awaits too. Generators are refused
-        with TypeError: one that is dropped half-way would leave the collector off; put `with request_gc.defer():` around their steps.
+        first, and a collection that is overdue comes right then. An async function holds its region until it returns, while it awaits
+        too. Generators are refused with TypeError: one that is dropped half-way would leave the collector off; put
+        `with request_gc.defer():` around their steps.
         """
         return Region(self)
 
