@@ -13,6 +13,12 @@ device could have made most of them itself.
 - Ragged lists that are padded on the host, numbers that a host function returns: one upload a step is needed. Gather them in one tensor
   and copy it with `non_blocking=True` from pinned memory that was allocated once; rewrite that only after its event.
 
+`hostlint fix` gives the factory the device where the values are the same on both sides: `zeros`, `ones`, `eye`, `full`, their `_like`
+forms, and `arange` of proved ints, also through casts and views that keep strides (`.float()`, `.unsqueeze(0)`; not `.expand`, whose
+copy is dense). A dtype in the move goes into factories of zeros and ones, and stays a cast after others. One number
+(`torch.tensor(-1).to(d)`) becomes a fill, as in pageable-constructor. A float range, `linspace`, `exp` and random numbers are left: the
+last bits, or the numbers, would differ.
+
 ## Not flagged
 Factories with `device=`; a tensor that stays on the host; uploads behind a memo, in `__init__`, before the loop; a received tensor (see
 blocking-upload).
@@ -36,6 +42,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
+from hostlint.fix.fills import moved_to_made
+from hostlint.model import Applicability
 from hostlint.rule import Example, Problem, Rule
 from hostlint.syntax import ELEMENTWISE, function, is_constant
 from hostlint.wording import ONE_UPLOAD, text, when, whole
@@ -100,6 +108,7 @@ RULE = Rule(
     summary="a tensor is built on the host and moved to the device on a step's path",
     kinds=(FactKind.HOST_BUILT_MOVE,),
     check=check,
+    fix=moved_to_made,
     examples=(
         Example(
             bad="""\
@@ -129,8 +138,11 @@ class Positions(nn.Module):
 
     def forward(self, x):
         index = torch.arange(x.shape[1], device=self.table.device)
-        return x + self.table[index]
+        plain = torch.arange(x.shape[1], device=self.table.device)
+        return x + self.table[index] + self.table[plain]
 """,
+            fix=Applicability.EXACT,
+            trials=("[net := Positions(4), torch.nn.init.normal_(net.table), net(torch.ones(2, 3, 4))]",),
         ),
         Example(
             bad="""\
@@ -159,6 +171,37 @@ def sample(unet, x, steps: int):
         x = x * width.sum()
     return x
 """,
+        ),
+        Example(
+            bad="""\
+import torch
+
+
+def attend(model, hidden, steps: int, dtype):
+    hidden = hidden.cuda()
+    for step in range(steps):
+        blank = torch.zeros(len(hidden), 2).to("cuda", dtype)  # expect
+        at = torch.tensor(step).to(hidden.device)  # expect
+        hidden = model(hidden, blank, at, torch.arange(step).float().unsqueeze(0).to("cuda"))  # expect
+    return hidden
+""",
+            good="""\
+import torch
+
+
+def attend(model, hidden, steps: int, dtype):
+    hidden = hidden.cuda()
+    for step in range(steps):
+        blank = torch.zeros(len(hidden), 2, device="cuda", dtype=dtype)
+        at = torch.full((), step, device=hidden.device)
+        hidden = model(hidden, blank, at, torch.arange(step, device="cuda").float().unsqueeze(0))
+    return hidden
+""",
+            fix=Applicability.EXACT,
+            trials=(
+                "attend(lambda hidden, *others: [hidden, *others][0] + sum(one.sum() for one in others), torch.ones(3), 4, torch.bfloat16)",
+                "[seen := [], attend(lambda hidden, *others: seen.extend(others) or hidden, torch.ones(3), 4, torch.int64)]",
+            ),
         ),
         Example(
             bad="""\

@@ -15,6 +15,12 @@ the host waits until it is done, also for a single number.
   tensor and copy it with `non_blocking=True` from pinned memory that was allocated once; rewrite that only after its event.
 - Nothing is made in a graph capture; an upload there is an error, or stale data.
 
+`hostlint fix` writes the fill where the data is one number, or one number over and over: `torch.tensor(3.0, ...)` becomes
+`torch.full((), 3.0, ...)`, `x.new_tensor([0])` becomes `x.new_full((1,), 0)`. It is exact for literals and for proved ints: both forms
+take the default dtype for a float, int64 for an int and bool for a truth value, both round to half precision through float32, and the
+size is the list's. A float literal past float32's range stays (`torch.tensor` gives inf, `torch.full` raises). Other numbers are for
+review: a NumPy float64 scalar gives float64 in one form and float32 in the other, and one that is too large raises.
+
 ## Not flagged
 Factories that fill on the device (`full`, `zeros`, `arange`, `new_full`, `scalar_tensor`); tensors without `device=` or on the CPU; memos
 and buffers; `as_tensor` of a tensor that is on the device already.
@@ -38,6 +44,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
+from hostlint.fix.fills import constructor_to_fill
+from hostlint.model import Applicability
 from hostlint.rule import Example, Problem, Rule
 from hostlint.syntax import function, is_constant
 from hostlint.wording import ONE_UPLOAD, text, when, whole
@@ -87,6 +95,7 @@ RULE = Rule(
     summary="a tensor constructor uploads Python or NumPy data to the device on a step's path",
     kinds=(FactKind.UPLOAD_CONSTRUCTOR,),
     check=check,
+    fix=constructor_to_fill,
     examples=(
         Example(
             bad="""\
@@ -105,13 +114,37 @@ import torch
 
 
 def decode(model, token, limit: int):
-    positions = torch.arange(limit, device="cuda")
-    start = torch.zeros(1, dtype=torch.long, device="cuda")
     for position in range(limit):
-        where = positions[position : position + 1]
+        where = torch.full((1,), position, device="cuda")
+        start = torch.zeros(1, dtype=torch.long, device="cuda")
         token = model(token, where, start)
     return token
 """,
+            fix=Applicability.EXACT,
+            trials=("decode(lambda token, where, start: token * 3 + where + start, torch.ones(1), 5)",),
+        ),
+        Example(
+            bad="""\
+import torch
+
+
+def denoise(model, x, sigmas: list[float], lengths):
+    for sigma, length in zip(sigmas, lengths):
+        noise = torch.tensor([sigma], device="cuda")  # expect
+        x = model(x, noise, torch.zeros(length, device="cuda"))
+    return x
+""",
+            good="""\
+import torch
+
+
+def denoise(model, x, sigmas: list[float], lengths):
+    for sigma, length in zip(sigmas, lengths):
+        noise = torch.full((1,), sigma, device="cuda")
+        x = model(x, noise, torch.zeros(length, device="cuda"))
+    return x
+""",
+            fix=Applicability.REVIEW,
         ),
         Example(
             bad="""\

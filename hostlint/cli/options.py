@@ -14,7 +14,9 @@ _RULES = Section("Rules")
 _FILES = Section("Files and configuration")
 _COUNTS = Section("What counts")
 _REPORT = Section("Report")
+_FIXES = Section("Fixes")
 _RUN = Section("The run")
+_COLOR = _REPORT.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colours; auto: on a terminal.")
 
 what_to_scan = together(
     click.argument("paths", nargs=-1, metavar="[PATH]..."),
@@ -39,14 +41,26 @@ what_to_scan = together(
     _COUNTS.option("--hot", multiple=True, metavar="MODULE:NAME", help="Take this function as called in every step."),
 )
 
-how_to_report = together(
+what_fails = together(
     _COUNTS.option("--fail-on", type=click.Choice(list(SEVERITIES)), help="The least severity for exit status 1.  [default: warning]"),
     _COUNTS.option("--exit-zero", is_flag=True, help="Exit with 0 although there are findings."),
     _COUNTS.option("--baseline", type=_FILE, metavar="FILE", help="Leave out the findings that this file knows."),
+)
+
+how_to_report = together(
+    what_fails,
     _REPORT.option("--output-format", type=click.Choice(list(FORMATS)), default="full", help="The report's form.  [default: full]"),
     _REPORT.option("--output-file", type=_FILE, metavar="FILE", help="Write the report there, whole or not at all."),
     _REPORT.option("--statistics", is_flag=True, help="Count the findings of each rule instead."),
-    _REPORT.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colours; auto: on a terminal."),
+    _COLOR,
+)
+
+how_to_fix = together(
+    _FIXES.option("--review", is_flag=True, help="Also apply the fixes that rest on an assumption, to be reviewed."),
+    _FIXES.option("--diff", is_flag=True, help="Print what would change, write nothing; exit with 1 if anything would."),
+    _FIXES.option("--baselined", is_flag=True, help="Also fix what the baseline knows."),
+    what_fails,
+    _COLOR,
 )
 
 the_run = together(

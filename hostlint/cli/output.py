@@ -6,7 +6,9 @@ import os
 import stat
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import TextIO
 
 from hostlint.errors import OutputError
 
@@ -33,10 +35,19 @@ def write(text: str, file: Path | None) -> None:
 
 def write_standard(text: str) -> None:
     """To standard output; a reader that has gone away is no error, anything else that stops the writing is."""
+    _to_standard(lambda stream: stream.write(text))
+
+
+def write_standard_bytes(data: bytes) -> None:
+    """As `write_standard`, for a program in its own encoding."""
+    _to_standard(lambda stream: stream.buffer.write(data))
+
+
+def _to_standard(write: Callable[[TextIO], object]) -> None:
     if sys.stdout is None:
         raise OutputError("cannot write the report: standard output is closed")
     try:
-        sys.stdout.write(text)
+        write(sys.stdout)
         sys.stdout.flush()
     except BrokenPipeError:
         _drop_standard_output()

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -32,7 +32,8 @@ def scan(**given: Any) -> int:
 
     output.check(given["output_file"])
     outcome = settings_and_scan(given, Wish(fixes=given["output_format"] in WITH_FIXES and not given["statistics"]))
-    text = render(_report(outcome, _coloured(given)), given["output_format"], given["statistics"])
+    in_colours = given["color"] == "always" or (not given["output_file"] and coloured(given["color"], sys.stdout))
+    text = render(_report(outcome, in_colours), given["output_format"], given["statistics"])
     output.write(text, given["output_file"])
     if not given["quiet"] and (given["output_file"] or given["output_format"] not in FOR_PEOPLE):
         for error in outcome.result.errors:
@@ -40,17 +41,18 @@ def scan(**given: Any) -> int:
     return outcome.status(given["exit_zero"])
 
 
-def _report(outcome: Outcome, coloured: bool) -> Report:
+def _report(outcome: Outcome, in_colours: bool) -> Report:
     from hostlint import registry
     from hostlint.report.base import Report
 
     against_baseline = outcome.settings.baseline is not None
-    return Report(outcome.result, outcome.sources, outcome.fingerprints, registry.rules(), against_baseline, coloured)
+    return Report(outcome.result, outcome.sources, outcome.fingerprints, registry.rules(), against_baseline, in_colours)
 
 
-def _coloured(given: dict[str, Any]) -> bool:
-    if given["color"] != "auto":
-        return bool(given["color"] == "always")
-    if given["output_file"] or os.environ.get("NO_COLOR"):
+def coloured(color: str, stream: TextIO | None) -> bool:
+    """Whether what goes to a stream is to have colours, by the option `--color` and the usual variables."""
+    if color != "auto":
+        return color == "always"
+    if os.environ.get("NO_COLOR"):
         return False
-    return bool(os.environ.get("FORCE_COLOR")) or (sys.stdout is not None and sys.stdout.isatty())
+    return bool(os.environ.get("FORCE_COLOR")) or (stream is not None and stream.isatty())

@@ -37,6 +37,12 @@ class Known:
         detail = self._of(self._call[2]).detail if self._call else None
         return detail.receiver if isinstance(detail, Method) else UNKNOWN
 
+    @property
+    def base(self) -> Known:
+        """What is known of the expression that the called method or the attribute belongs to: in `torch.arange(n).to(d)` of the arange."""
+        node = self.frame.graph.nodes[self._call[2]] if self._call and self.frame is not None and self._call[2] >= 0 else self._node
+        return Known(self.frame, node[2] if node and node[0] == Op.ATTR else -1)
+
     def argument(self, position: int) -> Value:
         """A positional argument of the call, counted from 0."""
         arguments = self._call[3] if self._call else ()

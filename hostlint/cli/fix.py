@@ -1,0 +1,100 @@
+"""`hostlint fix`."""
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hostlint.cli.options import how_to_fix, the_run, what_to_scan
+from hostlint.cli.sections import SectionedCommand
+from hostlint.errors import FAILURE, FINDINGS
+
+if TYPE_CHECKING:
+    from hostlint.fix.report import Told
+    from hostlint.fix.rounds import FixedFile, Result
+
+
+@click.command(cls=SectionedCommand)
+@what_to_scan
+@how_to_fix
+@the_run
+def fix(**given: Any) -> int:
+    """Mend what can be mended with the same results, bit for bit (default: here).
+
+    Only fixes that are exact are applied; --review also applies those that rest on an assumption, which their messages state. Exit status:
+    0 nothing is left, 1 findings are left (with --diff: something would change), 2 a mistake in the call, the configuration or an input
+    file, or a file that could not be written.
+    """
+    from hostlint.cli.run import prepared
+    from hostlint.fix.report import Told, render
+    from hostlint.fix.rounds import Fixer, Wanted
+    from hostlint.scan import Wish
+
+    run = prepared(given)
+    wanted = Wanted(given["review"], given["baselined"])
+    data = run.standard.data if run.standard else None
+    result = Fixer(lambda texts: run.scan(Wish(subtract=False, fixes=True, texts=texts)), wanted, data).run()
+    told = Told(result, wanted, given["diff"])
+    if given["diff"]:
+        _print_diff(result)
+    elif data is not None:
+        _print_fixed(result, data)
+    else:
+        told = told.written(_write(result))
+    if not given["quiet"]:
+        _say(render(told, _coloured(given)), on_stderr=given["diff"] or data is not None)
+    for error in told.errors:
+        click.echo(f"hostlint: error: {error.path}:{error.line}: {error.message}", err=True)
+    return _status(told, given["diff"], given["exit_zero"])
+
+
+def _print_diff(result: Result) -> None:
+    from hostlint.cli import output
+    from hostlint.fix.diff import unified
+
+    output.write_standard("".join(unified(file.source.path, file.before.text, file.text) for file in result.files))
+
+
+def _print_fixed(result: Result, data: bytes) -> None:
+    """The program of standard input as it came out, in its own encoding; unchanged where nothing was mended."""
+    from hostlint.cli import output
+
+    output.write_standard_bytes(result.files[0].after if result.files else data)
+
+
+def _write(result: Result) -> dict[str, str]:
+    """Write every file; what kept one from being written, by path."""
+    return {file.source.path: trouble for file in result.files if (trouble := _replace(file))}
+
+
+def _replace(file: FixedFile) -> str:
+    from hostlint.fix.files import UnfixableError, replace
+
+    try:
+        replace(file.source.file, file.before.data, file.after)
+    except UnfixableError as trouble:
+        return str(trouble)
+    return ""
+
+
+def _say(text: str, on_stderr: bool) -> None:
+    from hostlint.cli import output
+
+    if on_stderr:
+        click.echo(text, err=True, nl=False)
+    else:
+        output.write_standard(text)
+
+
+def _coloured(given: dict[str, Any]) -> bool:
+    from hostlint.cli.scan import coloured
+
+    return coloured(given["color"], sys.stderr if given["diff"] else sys.stdout)
+
+
+def _status(told: Told, diff: bool, exit_zero: bool) -> int:
+    if told.errors:
+        return FAILURE
+    failing = bool(told.result.files) if diff else told.is_failing
+    return FINDINGS if failing and not exit_zero else 0

@@ -1,0 +1,115 @@
+"""What a fixed file must pass: it compiles, no comment is lost, the mended findings are gone and none came."""
+from __future__ import annotations
+
+import contextlib
+import io
+import tokenize
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hostlint.fix.edits import Patch, Text, removed
+
+if TYPE_CHECKING:
+    from hostlint.model import Edit, Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A finding that is there; `known`: the baseline has it."""
+
+    finding: Finding
+    known: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of one file's findings: those that stay, and the mended ones whose fix must not be, with the reason."""
+
+    left: tuple[Entry, ...]
+    refused: tuple[tuple[Entry, str], ...]
+
+
+def trouble_of(text: str) -> str:
+    """Why a text is no program for this Python; "" where it is one."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(text, "<fixed>", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        return str(getattr(error, "msg", error))
+    return ""
+
+
+class Comments:
+    """The comments of a text, by their offsets."""
+
+    def __init__(self, text: Text) -> None:
+        self._text = text
+        normal = text.text.replace("\r\n", "\n").replace("\r", "\n")
+        self._found: list[tuple[int, str]] = []
+        with contextlib.suppress(SyntaxError, tokenize.TokenError):  # what cannot be read to its end is not changed either
+            for token in tokenize.generate_tokens(io.StringIO(normal).readline):
+                if token.type == tokenize.COMMENT:
+                    self._found.append((text.offset(token.start[0], token.start[1] + 1), token.string))
+
+    def lost(self, edits: Iterable[Edit]) -> bool:
+        """Whether the edits take a comment away that their new text does not hold."""
+        gone: Counter[str] = Counter()
+        kept = ""
+        for change, _ in removed(self._text, edits):
+            gone.update(comment for offset, comment in self._found if change.start <= offset < change.end)
+            kept += f"{change.new}\n"
+        return any(kept.count(comment) < number for comment, number in gone.items())
+
+
+def compare(patch: Patch, mended: Sequence[Entry], others: Sequence[Entry], now: Sequence[Finding]) -> Verdict:
+    """Hold one file's findings before a patch (mended and others) against those of now."""
+    after = Text(patch.after)
+    places = {(one.code, after.offset(one.span.line, one.span.column)): one for one in now}
+    left: list[Entry] = []
+    vanished: list[Entry] = []
+    for entry in others:
+        span = entry.finding.span
+        found = places.pop((entry.finding.code, patch.moved(patch.before.offset(span.line, span.column))), None)
+        if found is None:
+            vanished.append(entry)
+        else:
+            left.append(Entry(found, entry.known))
+    refused: list[tuple[Entry, str]] = []
+    for (code, offset), found in places.items():
+        stays = next((one for one in mended if one.finding.code == code and _covers(patch, one, offset)), None)
+        same = next((one for one in vanished if (one.finding.code, one.finding.function) == (code, found.function)), None)
+        if stays is not None:
+            refused.append((stays, "the finding would stay"))
+        elif same is not None:
+            vanished.remove(same)
+            left.append(Entry(found, same.known))
+        else:
+            reason = f"{code} {found.name} would come in its place"
+            refused += [(entry, reason) for entry in _causes(patch, mended, found, offset)]
+    return Verdict(tuple(left), tuple(refused))
+
+
+def _covers(patch: Patch, entry: Entry, offset: int) -> bool:
+    start, end = patch.moved_span(entry.finding.span)
+    return start <= offset < max(end, start + 1)
+
+
+def _causes(patch: Patch, mended: Sequence[Entry], found: Finding, offset: int) -> Sequence[Entry]:
+    """The fixes that may have brought a finding: those that wrote there, else those in its function, else all."""
+    wrote = [entry for entry in mended if any(_wrote(patch, edit, offset) for edit in _edits(entry))]
+    nearby = [entry for entry in mended if entry.finding.function == found.function]
+    return wrote or nearby or mended
+
+
+def _edits(entry: Entry) -> Sequence[Edit]:
+    return entry.finding.fix.edits if entry.finding.fix is not None else ()
+
+
+def _wrote(patch: Patch, edit: Edit, offset: int) -> bool:
+    change = patch.before.change(edit)
+    start = patch.moved(change.start, after_insertions=False)
+    return start <= offset < start + max(len(change.new), 1)
