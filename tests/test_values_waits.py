@@ -572,7 +572,7 @@ def test_a_finding_is_as_sure_as_its_weakest_evidence(meetings_of: MeetingsOf) -
     program = """
         class C(nn.Module):
             def forward(self, x, start):
-                y = V if start else 0
+                y = V if start > 0 else 0
                 return x.item() + y.item() + V.sum().item() + V[x.long()]
     """
     found = sorted(meetings_of(HEAD + dedent(program)), key=lambda one: (one.site.line, one.site.column))

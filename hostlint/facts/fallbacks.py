@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from hostlint.facts.chains import chain
 from hostlint.facts.memos import none_test
 
+HOST_COPY = re.compile(r"(^|_)(cpu|host)(_|$)")
 NOBODY = ""  # stands for a parameter where no argument decides
 
 
@@ -13,10 +15,15 @@ def fallback(test: ast.expr, parameters: frozenset[str]) -> tuple[str, int]:
     """The name that a test asks about, and 1 where its true branch is the fallback, -1 where the false one is, 0 for neither."""
     name = none_test(test)
     if name is not None:
-        return name, (1 if _is_none(test) else -1) if name in parameters else 0
+        return name, (1 if _is_none(test) else -1) if name in parameters or is_host_copy(name) else 0
     if isinstance(test, ast.Call) and test.args and isinstance(test.args[0], ast.Name) and _asks_for_tensor(test):
         return test.args[0].id, -1
     return NOBODY, _emptiness(test)
+
+
+def is_host_copy(name: str) -> bool:
+    """A name that says that the caller keeps the value on the host already: `batch.seq_lens_cpu`."""
+    return bool(HOST_COPY.search(name.rpartition(".")[2]))
 
 
 def _is_none(test: ast.expr) -> bool:

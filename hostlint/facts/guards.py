@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from hostlint.facts.chains import chain
-from hostlint.facts.fallbacks import fallback
+from hostlint.facts.fallbacks import fallback, is_host_copy
 from hostlint.facts.memos import memo, unwrap
 from hostlint.facts.schema import RegionKind
 
@@ -42,6 +42,8 @@ EXPORT_WORDS = frozenset({
     "is_in_onnx_export", "is_tracing", "is_scripting", "is_exporting", "is_torchdynamo_exporting", "is_dynamo_exporting", "is_compiling",
     "is_dynamo_compiling", "is_torchdynamo_compiling", "is_current_stream_capturing",
 })
+# A graph is captured once for each size, before it serves.
+CAPTURING = re.compile(r"_?(get_)?(is_|in_)*((cuda_)?graph_|stream_)?captur(e|ing)(_mode)?")
 TRAINING_NAME = re.compile(r"^(is_|in_)?training(_mode)?$", re.IGNORECASE)
 MODE_NAME = re.compile(r"(^|_)(mode|phase|split|stage)$", re.IGNORECASE)
 TRAINING_MODES = frozenset({"train", "training"})
@@ -93,7 +95,7 @@ def guard_of(test: ast.expr, switches: Collection[str] = (), parameters: frozens
 
 def _fills_in(node: ast.If, name: str) -> bool:
     """Whether the `if` makes up for an argument that was left out, rather than choosing what to do with it."""
-    if not name:
+    if not name or is_host_copy(name):
         return True
     stored = (part for statement in (*node.body, *node.orelse) for part in ast.walk(statement) if isinstance(part, ast.Name))
     return any(part.id == name and isinstance(part.ctx, ast.Store) for part in stored)
@@ -130,7 +132,7 @@ def _sense(test: ast.expr, leaf: Callable[[ast.expr], int]) -> int:
 
 
 def _exports(leaf: ast.expr) -> int:
-    return int(any(word in EXPORT_WORDS for word in identifiers(leaf)))
+    return int(any(word in EXPORT_WORDS or CAPTURING.fullmatch(word) for word in identifiers(leaf)))
 
 
 def _off_device(leaf: ast.expr) -> int:

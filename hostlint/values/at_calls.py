@@ -31,6 +31,7 @@ DATA_CONSTRUCTORS = frozenset({"torch.tensor", "new_tensor"})
 EMITTED_LOGGERS = LAZY_LOGGERS - {"debug"}
 READERS = frozenset({"item", "tolist", "cpu", "numpy", "to", "nonzero"})
 COPIERS = frozenset({"cpu", "to", "numpy"})  # on a host tensor they cost nothing, and are written where the place is open
+EVENTS = re.compile(r"(^|_)(events?|evt|done|ready|finish(ed)?|completed?|fence|marker)$", re.IGNORECASE)
 IDENTIFIER = re.compile(r"[A-Za-z_]\w*$")
 
 
@@ -51,11 +52,19 @@ def at_call(frame: Frame, site: Site) -> Meeting | None:
     if receiver is not None and isinstance(receiver.detail, ExternalInstance):
         made_with = {name: (Argument(value),) for name, value in receiver.detail.given}
         bound = Bound({**made_with, **bound.by_name}, starred)
-    if op.name == "Event.synchronize" and not _just_recorded(frame, site):
+    if (op.name == "Event.synchronize" or EVENTS.search(_waited_for(site, name))) and not _just_recorded(frame, site):
         return None
+    if any(given.name and frame.evaluator.conventions.says_host(given.name) for given in bound.by_name.get("group", ())):
+        return None  # a collective of the hosts: the device has no part in it
     if _is_idle(bound):
         return None
     return judge(op, bound, site, name, _target(op, bound))
+
+
+def _waited_for(site: Site, name: str) -> str:
+    """The name of what `x.synchronize()` waits for."""
+    found = IDENTIFIER.search(site.subject) if name.rstrip("()").rpartition(".")[2] == "synchronize" else None
+    return found.group() if found else ""
 
 
 def _is_idle(bound: Bound) -> bool:
@@ -76,7 +85,9 @@ def likely_device(frame: Frame, site: Site, value: Value, reader: str) -> Value:
     if value.place not in (Place.UNKNOWN, Place.TENSOR) or (value.confidence is Confidence.POSSIBLE and value.place is Place.TENSOR):
         return value
     conventions = frame.evaluator.conventions
-    if conventions.is_host_name(site.subject) or not frame.evaluator.surroundings.is_hot(frame.fid, site.region):
+    if conventions.says_host(site.subject) or conventions.is_host_name(site.subject):
+        return value
+    if not frame.evaluator.surroundings.is_hot(frame.fid, site.region):
         return value
     found = IDENTIFIER.search(site.subject)
     if found and conventions.is_setting(found.group()):

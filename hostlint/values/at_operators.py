@@ -20,6 +20,8 @@ from hostlint.values.value import Place, Value
 if TYPE_CHECKING:
     from hostlint.values.evaluator import Frame
 
+KEYS = re.compile(r"(^|_)(names?|keys?|attr|field|tag|path|text|mode|kind|prefix|suffix|k)$")
+SINGLE = re.compile(r"(^|_)(loss|norm|timestep|sigma|scale|found_inf|overflow|finite|done|finished|t|s)$")  # names of one number
 NUMBERS = re.compile(r"%[-+ #0-9.]*[diouxXeEfFgG]")
 TEXTS = re.compile(r"%[-0-9.]*[sra]")
 
@@ -38,11 +40,22 @@ def at_truth(frame: Frame, site: Site) -> Meeting | None:
         value = next((v for part in node[3] if (v := frame.value(part)).is_device), UNKNOWN)
     else:
         value = frame.value(site.node)
+        if _is_whole(frame, value, site.node):
+            return None
         if value.place is Place.TENSOR and value.boolean:
             value = likely_device(frame, site, value, "truth")
         elif value.place is Place.UNKNOWN and _is_reduction(frame, node) and is_module_call(frame, frame.outline):
             value = likely_device(frame, site, replace(value, place=Place.TENSOR), "truth")
     return operator("op.truth", site, site.detail, self=value)
+
+
+def _is_whole(frame: Frame, value: Value, node: int) -> bool:
+    """A name that convention takes for a whole tensor: the truth test would fail if it were one, so it is a flag, a list or None."""
+    if not value.is_device or value.confidence is Confidence.CERTAIN or value.rank0 or value.boolean:
+        return False
+    if frame.graph.nodes[node][0] not in (Op.PARAM, Op.ATTR, Op.GLOBAL, Op.FREE, Op.UNPACK):
+        return False
+    return not SINGLE.search(frame.node_name(node).rpartition(".")[2])
 
 
 def _is_reduction(frame: Frame, node: Any) -> bool:
@@ -57,7 +70,16 @@ def at_member(frame: Frame, site: Site) -> Meeting | None:
     """`x in y`."""
     node: Any = frame.graph.nodes[site.node]
     item, container = frame.value(node[3][0]), frame.value(node[3][-1])
+    if _is_key(item, frame.node_name(node[3][0])):
+        return None
     return operator("op.contains", site, "in", item=item, container=container)
+
+
+def _is_key(item: Value, name: str) -> bool:
+    """Whether something is looked for that no tensor holds, so that the container is a dictionary or the like."""
+    if isinstance(item.detail, Literal) and item.detail.type_name == "str":
+        return True
+    return item.place is Place.UNKNOWN and bool(KEYS.search(name.rpartition(".")[2]))
 
 
 def at_format(frame: Frame, site: Site) -> Meeting | None:

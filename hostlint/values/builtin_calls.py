@@ -147,7 +147,7 @@ BUILTINS: dict[str, Special] = {
         "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.trange", "itertools.chain", "itertools.islice", "collections.deque",
     ), _rows),
     **dict.fromkeys(("builtins.max", "builtins.min"), _extreme),
-    **dict.fromkeys(("torch.nn.Parameter", "torch.nn.parameter.Parameter"), _parameter),
+    **dict.fromkeys((f"torch.nn.{part}{name}" for part in ("", "parameter.") for name in ("Parameter", "Buffer")), _parameter),
     **dict.fromkeys(("copy.copy", "copy.deepcopy", "typing.cast"), _same),
     **dict.fromkeys(("torch.nn.ModuleList", "torch.nn.ModuleDict"), _modules),
     **dict.fromkeys((

@@ -1,6 +1,7 @@
 """What a call returns: functions and classes of the project by their summaries, torch by its table, the rest by convention."""
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 MODULE_MOVERS = frozenset({"to", "cuda", "cpu", "eval", "train", "half", "float", "bfloat16", "requires_grad_", "double", "npu", "xpu"})
 PARAMETERS = frozenset({"parameters", "buffers"})
+ASKS = re.compile(r"_*(get|set|is|has|num|named|keys|items|empty|add|append|update|check|find|count|index)(_|$)")
 NAMED_PARAMETERS = frozenset({"named_parameters", "named_buffers"})
 
 
@@ -72,6 +74,8 @@ def _returned(made: Call) -> Value:
     by_detail = _BY_DETAIL.get(type(detail))
     if by_detail is not None:
         return by_detail(made, detail)
+    if made.callee.is_device and ASKS.match(made.name):  # a method of an object that is taken for a model's output
+        return UNKNOWN
     if made.callee.is_device or (MODELS.search(made.name) and not made.name[:1].isupper()):
         return _module_output(made.values(), made.name)
     return UNKNOWN

@@ -21,9 +21,13 @@ DEVICE_ATTRIBUTES = frozenset({
     "loss", "logits", "grad", "last_hidden_state", "hidden_states", "latents", "noise_pred", "prompt_embeds", "pooler_output",
     "prev_sample", "pred_original_sample",
 })
+# `num_embeds`, `output_hidden_states`: numbers and flags, whatever they end in.
+NUMBERS_AND_FLAGS = re.compile(
+    r"^(return_|use_|output_|is_|do_|has_|with_|num_|n_|max_|min_|enable|disable|skip_|apply_|save_|no_|only_|should_|need_)"
+)
 # Parameters of a forward that are settings, not tensors.
 SETTINGS = re.compile(
-    r"^(return_|use_|output_|is_|do_|has_|with_|num_|n_|max_|min_|enable|disable|skip_|apply_|save_|no_|only_|should_|need_)|"
+    rf"{NUMBERS_AND_FLAGS.pattern}|"
     r"(_kwargs|_config|_cfg|_name|_names|_size|_sizes|_len|_lens|_length|_lengths|_type|_mode|_fn|_func|_idx|_index|_id|_dim|_dims|_scale|_ratio|"
     r"_rate|_prob|_eps|_shape|_shapes|_list|_dict|_cache|_state|_states_list|_device|_dtype|_group|_dropout|_metadata|_params|_args|"
     r"_info|_flag|_factor|_num|_height|_width|_frames|_processor|_callback|_stream|_offset|_start|_end|_layers|_heads|_plan)$|"
@@ -33,13 +37,15 @@ SETTINGS = re.compile(
     r"dropout_p|dropout|p|attn_metadata|pp_proxy_tensors|kv_cache|self|cls|func|fn|module|model|text|texts|prompt|prompts|"
     r"server_args|lora_scale|label|kv_caches|memory_saver|stream|event|op|kernel|position_offset|reduction|training_args)$"
 )
+ON_HOST = re.compile(r"(^|_)(cpu|host|pinned)(_|$)", re.IGNORECASE)  # in any part of a dotted name
 HOST_NAMES = re.compile(r"(^|_)(cpu|host|np|numpy|python|py|list|pinned)(_|$)|_lst$", re.IGNORECASE)
 UPLOADERS = re.compile(
     r"^_?(move|send|put|copy|batch|recursive|tensors?|data|dict|map|transfer)?_?to_(device|cuda|gpu)$|^_prepare_inputs?$", re.IGNORECASE
 )
+IDENTIFIERS = re.compile(r"[A-Za-z_]\w*")
 MASK_NAMES = re.compile(r"(^|_)(mask|masks|drop|dropped|is_\w+|has_\w+|flags?|invalid)$|(^|_)mask(_|$)", re.IGNORECASE)
 MODELS = re.compile(
-    r"^(?!(get|build|load|create|make|init|from|prepare|set|register|find|resolve|import|wrap|unwrap|new|setup|save|export|compile|is|has)_)[a-z_]*"
+    r"^(?!(get|named|build|load|create|make|init|from|prepare|set|register|find|resolve|import|wrap|unwrap|new|setup|save|export|compile|is|has)_)[a-z_]*"
     r"(?<![a-z])(model|net|network|transformer|unet|vae|denoiser|policy|critic|actor|encoder|decoder|backbone|generator|discriminator|module|"
     r"text_encoder|controlnet|critic|student|teacher|lm_head|embed_tokens|criterion|loss_fn|loss_func|reward_model|ref_model|predictor)s?(_\d+)?$",
     re.IGNORECASE,
@@ -59,7 +65,13 @@ class Conventions:
         return name in self.host_names or bool(HOST_NAMES.search(name))
 
     def is_device_name(self, name: str) -> bool:
-        return name in self.device_names or (bool(DEVICE_NAMES.match(name)) and not self.is_host_name(name))
+        if name in self.device_names:
+            return True
+        return bool(DEVICE_NAMES.match(name)) and not self.is_host_name(name) and not NUMBERS_AND_FLAGS.match(name)
+
+    def says_host(self, text: str) -> bool:
+        """Whether a part of an expression is named as what lies on the host: `plan.seq_lens_cpu[i]`."""
+        return any(name in self.host_names or ON_HOST.search(name) for name in IDENTIFIERS.findall(text))
 
     def is_setting(self, name: str) -> bool:
         return bool(SETTINGS.search(name))

@@ -11,6 +11,7 @@ from hostlint.values.value import Place, Value
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+WHERE_THERE_IS_ONE = "the accelerator where there is one"
 OBJECTS = (Instance, ExternalInstance, Function, Class)
 UNKNOWN = Value(Place.UNKNOWN)
 PYTHON = Value(Place.PYTHON)
@@ -110,7 +111,7 @@ def _join_details(a: Detail | None, b: Detail | None) -> Detail | None:
     if isinstance(a, (Device, Literal)) and isinstance(b, (Device, Literal)):
         on = {device_name(a), device_name(b)}
         if on <= {"device", "host"} and len(on) == 2:
-            return Device("device", "the accelerator where there is one")
+            return Device("device", WHERE_THERE_IS_ONE)
         return Device(on.pop()) if len(on) == 1 and on != {"unknown"} else None
     return None
 
@@ -149,7 +150,9 @@ def combine(values: Sequence[Value]) -> Value:
     unknown = any(value.place is Place.UNKNOWN for value in values)
     if tensors:
         place = Place.HOST if not unknown and all(value.place is Place.HOST for value in tensors) else Place.TENSOR
-        return _combined(tensors[0], place, tensors, values)
+        made = _combined(tensors[0], place, tensors, values)
+        on_host = place is Place.TENSOR and all(value.place is Place.HOST for value in tensors)
+        return replace(made, confidence=Confidence.POSSIBLE) if on_host else made  # what it met is most likely a number
     if any(value.place is Place.NUMPY for value in values):
         return NUMPY
     return UNKNOWN if unknown or not values else PYTHON

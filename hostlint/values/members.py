@@ -8,7 +8,7 @@ from hostlint.facts.schema import FunctionFlag
 from hostlint.model import Confidence
 from hostlint.torch_ops import method as table_method
 from hostlint.values import annotated
-from hostlint.values.conventions import DEVICE_ATTRIBUTES, conventional
+from hostlint.values.conventions import DEVICE_ATTRIBUTES, ON_HOST, conventional
 from hostlint.values.detail import Class, Device, Dtype, External, ExternalInstance, Function, Instance, Method, Module, Super
 from hostlint.values.lattice import PYTHON, SHAPE, UNKNOWN, is_none, join_all
 from hostlint.values.value import Place, Value
@@ -19,14 +19,21 @@ if TYPE_CHECKING:
 
 TENSOR_METADATA = frozenset({
     "shape", "ndim", "is_cuda", "is_cpu", "is_meta", "is_leaf", "is_sparse", "is_quantized", "is_nested", "requires_grad", "grad_fn",
-    "layout", "names", "itemsize", "nbytes", "_version",
+    "layout", "names", "itemsize", "nbytes", "_version", "placements", "device_mesh",
 })
 SCHEDULES = frozenset({"timesteps"})
 TENSOR_PARTS = frozenset({"T", "mT", "H", "mH", "data", "real", "imag", "grad", "values", "indices"})
 
 
 def attribute(frame: Frame, base: Value, name: str) -> Value:
-    """What `base.name` evaluates to."""
+    """What `base.name` evaluates to; what is named as the host's copy is on the device at most possibly."""
+    value = _attribute(frame, base, name)
+    if value.place in (Place.UNKNOWN, Place.TENSOR) and ON_HOST.search(name):
+        return replace(value, confidence=Confidence.POSSIBLE)
+    return value
+
+
+def _attribute(frame: Frame, base: Value, name: str) -> Value:
     if base.is_tensor:
         return _of_tensor(base, name)
     detail = base.detail

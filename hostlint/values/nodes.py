@@ -1,17 +1,19 @@
 """What each kind of node of a value graph evaluates to."""
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from hostlint.facts.graph import Node, Op, Refinement
+from hostlint.model import Confidence
 from hostlint.scopes import Symbol, SymbolKind
 from hostlint.values.calls import call
 from hostlint.values.containers import one_of, subscript
-from hostlint.values.detail import Class, Detail, External, Function, Instance, Items, ListOf, Literal, Mapping, Module, Super
+from hostlint.values.detail import Class, Detail, Device, External, Function, Instance, Items, ListOf, Literal, Mapping, Module, Super
 from hostlint.values.evaluator import Frame
-from hostlint.values.lattice import PYTHON, TRUTH, UNKNOWN, combine, element, is_none, join_all, list_of
+from hostlint.values.lattice import PYTHON, TRUTH, UNKNOWN, WHERE_THERE_IS_ONE, combine, element, is_none, join_all, list_of
 from hostlint.values.members import attribute
 from hostlint.values.parameters import parameter
 from hostlint.values.refined import refined
@@ -21,6 +23,11 @@ from hostlint.values.value import Place, Value
 Evaluation = Callable[[Frame, Any], Value]
 
 LONGEST_ITEMS = 64
+# What code asks before it chooses between the accelerator and the host.
+ACCELERATOR = re.compile(
+    r"is_available|device_count|current_accelerator|_*((is|use|has|no|on|with|enable)_)?(cuda|gpus?)_(is_)?available|"
+    r"_*(is|use|has|no|on|with|enable)_(cuda|gpus?)|gpus?|local_rank|device_type"
+)
 BITWISE = frozenset({"&", "|", "^"})
 
 
@@ -167,7 +174,15 @@ def _bool(frame: Frame, node: Any) -> Value:
 
 
 def _phi(frame: Frame, node: Any) -> Value:
-    return join_all(value for part in node[2] if (value := frame.values[part]) is not None)
+    value = join_all(value for part in node[2] if (value := frame.values[part]) is not None)
+    if isinstance(value.detail, Device) and value.detail.why == WHERE_THERE_IS_ONE and not _asks_for_accelerator(frame):
+        return replace(value, confidence=Confidence.POSSIBLE)  # `device = "cpu"`, and another one by some option
+    return value
+
+
+def _asks_for_accelerator(frame: Frame) -> bool:
+    names = (node[3] if node[0] == Op.ATTR else node[2] for node in frame.graph.nodes if node[0] in (Op.ATTR, Op.GLOBAL, Op.FREE))
+    return any(ACCELERATOR.fullmatch(str(name)) for name in names) or any(ACCELERATOR.fullmatch(p.name) for p in frame.outline.params)
 
 
 def _sequence(frame: Frame, node: Any) -> Value:

@@ -166,7 +166,10 @@ def _passed(frame: Frame, caller: Caller, position: int) -> Value | None:
         return UNKNOWN if starred else _default(frame, param)
     if any(nodes[part][0] == Op.STAR for part in arguments):
         return UNKNOWN
-    value = evaluator.frame(caller.caller, frame.fuel - 1).value(argument)
+    passing = evaluator.frame(caller.caller, frame.fuel - 1)
+    value = passing.value(argument)
+    if value.place in (Place.UNKNOWN, Place.TENSOR) and evaluator.conventions.says_host(passing.node_name(argument)):
+        return Value(Place.TENSOR, confidence=Confidence.POSSIBLE)  # `lengths=plan.lengths_cpu`
     return replace(value, fresh=False)
 
 

@@ -152,7 +152,7 @@ def _factory(op: Op, bound: Bound, line: int) -> Value:
         return replace(base, place=Place.TENSOR)
     why = f"`{op.name}` at line {line} has no `device=`, so it is made on the host"
     pinned = bound.get("pin_memory")
-    is_pinned = pinned is not None and isinstance(pinned.value.detail, Literal) and pinned.value.detail.value is True
+    is_pinned = pinned is not None and not (isinstance(pinned.value.detail, Literal) and not pinned.value.detail.value)
     return replace(base, place=Place.HOST, why=why, fresh=True, pinned=is_pinned)
 
 

@@ -1,0 +1,58 @@
+"""A batch that keeps a copy of its lengths on the host: what reads the copy is free, what reads the tensor beside it waits."""
+from dataclasses import dataclass
+from types import ModuleType
+
+import torch
+import torch.distributed as dist
+
+
+@dataclass
+class Batch:
+    lens: torch.Tensor
+    lens_cpu: torch.Tensor
+    ready: object
+    group: object
+    cpu_group: object
+    mlx: ModuleType
+
+
+def longest(lens: torch.Tensor) -> int:
+    return int(lens.max())  # ok: the only caller hands it the host's copy
+
+
+def shortest(lens: torch.Tensor) -> int:
+    return int(lens.min())  # expect: HL102
+
+
+def agree(device: torch.device, group, cpu_group):
+    dist.barrier(group=cpu_group)  # ok: between the hosts
+    dist.barrier(group=group)  # expect: HL117
+
+
+def copied(batch: Batch, lens: torch.Tensor, long: bool):
+    kept = batch.lens_cpu
+    lens_cpu = kept
+    if lens_cpu is None:
+        lens_cpu = lens.cpu()  # ok: for callers that keep no copy
+    rest = lens.cpu() if long else lens  # expect: HL104
+    is_capturing = long
+    return (lens.cpu() if is_capturing else lens_cpu), rest  # ok: once for every graph
+
+
+def decode_step(model, batch: Batch, x: torch.Tensor, plan: dict[str, torch.Tensor]):
+    longest(batch.lens_cpu)
+    shortest(batch.lens)
+    agree(x.device, batch.group, batch.cpu_group)
+    batch.lens_cpu.max().item()  # ok: the host's copy
+    batch.lens.max().item()  # expect: HL101
+    plan["lens_cpu"].max().item()  # ok: the host's copy, by its key
+    batch.ready.synchronize()  # ok: an event of the step before
+    batch.mlx.synchronize()  # expect: HL117
+    copied(batch, batch.lens, long=False)
+    return model(x)
+
+
+class Decoder:
+    def run(self, model, batch: Batch, tokens, plan: dict[str, torch.Tensor]):
+        for token in tokens:
+            decode_step(model, batch, token, plan)
