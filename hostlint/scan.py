@@ -47,6 +47,7 @@ class Outcome:
     sources: Sources
     given: tuple[SourceFile, ...] = ()
     digests: Mapping[str, bytes] = field(default_factory=dict)  # by path, of the given files' contents as they were read
+    suppressed: tuple[Finding, ...] = ()  # what would have been shown
 
     @property
     def fingerprints(self) -> Fingerprints:
@@ -93,8 +94,8 @@ def scan(
     if known is not None:
         shown_findings, baselined = baseline.subtract(shown_findings, known, Fingerprints(settings.root, sources))
     errors = tuple(sorted({*errors, *(error for error in raw.errors if error.path in given)}, key=lambda e: (e.path, e.line, e.message)))
-    summary = Summary(raw.files, raw.lines, len(shown_findings), suppressed, len(baselined))
-    return Outcome(ScanResult(shown_findings, errors, summary), settings, sources, tuple(given.values()), raw.digests)
+    summary = Summary(raw.files, raw.lines, len(shown_findings), len(suppressed), len(baselined))
+    return Outcome(ScanResult(shown_findings, errors, summary), settings, sources, tuple(given.values()), raw.digests, suppressed)
 
 
 def _raw(settings: Settings, files: tuple[SourceFile, ...], only_files: bool, jobs: int | None, hooks: Hooks, fixes: bool) -> RawScan:
@@ -124,15 +125,15 @@ def _raw(settings: Settings, files: tuple[SourceFile, ...], only_files: bool, jo
             cache.close()
 
 
-def _sift(raw: RawScan, settings: Settings, given: Collection[str], only_files: bool) -> tuple[tuple[Finding, ...], int]:
-    """What is to be shown, in order, and how much of what would be shown is suppressed."""
+def _sift(raw: RawScan, settings: Settings, given: Collection[str], only_files: bool) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+    """What is to be shown, in order, and what of it is suppressed."""
 
     def wanted(finding: Finding) -> bool:
         return settings.wants(finding) and (finding.path in given or (only_files and _reached_from(finding, given)))
 
     outcome = _suppressed(raw, settings.enabled)
     kept = sorted(filter(wanted, outcome.kept), key=lambda finding: finding.sort_key)
-    return tuple(kept), sum(map(wanted, outcome.suppressed))
+    return tuple(kept), tuple(filter(wanted, outcome.suppressed))
 
 
 def scan_text(text: str, path: str = "example.py", fixes: bool = False) -> tuple[list[Finding], list[FileError]]:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from enum import Enum
 
 import torch
@@ -10,7 +10,7 @@ import torch
 from hostlint.runtime_checks.allocator import flushing
 from hostlint.runtime_checks.events import HostEvent
 from hostlint.runtime_checks.gc_events import collecting
-from hostlint.runtime_checks.sinks import listening
+from hostlint.runtime_checks.sinks import Sink, listening
 
 
 class Device(str, Enum):
@@ -59,18 +59,28 @@ def record_host_events(device: str = "auto", *, every_thread: bool = False) -> I
     The debug mode is process-wide: it is set to "warn" and set back. Raises RuntimeError for "cuda" without a GPU, ValueError for an
     unknown device.
     """
-    chosen = choose_device(device)
     events = EventList()
+    with recording(events, device, every_thread=every_thread):
+        yield events
+
+
+@contextmanager
+def recording(sink: Sink, device: str = "auto", *, every_thread: bool = False) -> Iterator[Device]:
+    """The same for any sink; yields the device that was chosen."""
+    chosen = choose_device(device)
     with ExitStack() as stack:
-        stack.enter_context(listening(events, every_thread=every_thread))
+        stack.enter_context(listening(sink, every_thread=every_thread))
         stack.enter_context(collecting())
         stack.enter_context(flushing())
-        if chosen is Device.CUDA:
-            from hostlint.runtime_checks.cuda_waits import watching_cuda
+        stack.enter_context(_watching(chosen))
+        yield chosen
 
-            stack.enter_context(watching_cuda())
-        else:
-            from hostlint.runtime_checks.simulated import simulate_cuda
 
-            stack.enter_context(simulate_cuda())
-        yield events
+def _watching(device: Device) -> AbstractContextManager[object]:
+    if device is Device.CUDA:
+        from hostlint.runtime_checks.cuda_waits import watching_cuda
+
+        return watching_cuda()
+    from hostlint.runtime_checks.simulated import simulate_cuda
+
+    return simulate_cuda()

@@ -12,7 +12,16 @@ from hostlint.errors import FAILURE, INTERRUPTED, HostlintError
 from hostlint.version import VERSION
 
 # Command -> module of `hostlint.cli` that holds it under that name; imported only when called.
-_COMMANDS = {"scan": "scan", "fix": "fix", "rule": "rule", "explain": "rule", "baseline": "baseline", "version": "version"}
+_COMMANDS = {
+    "scan": "scan",
+    "fix": "fix",
+    "confirm": "confirm",
+    "report": "report",
+    "rule": "rule",
+    "explain": "rule",
+    "baseline": "baseline",
+    "version": "version",
+}
 
 
 class _Commands(click.Group):

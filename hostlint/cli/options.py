@@ -15,11 +15,11 @@ _FILES = Section("Files and configuration")
 _COUNTS = Section("What counts")
 _REPORT = Section("Report")
 _FIXES = Section("Fixes")
+_PROGRAM = Section("The program")
 _RUN = Section("The run")
 _COLOR = _REPORT.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colours; auto: on a terminal.")
 
-what_to_scan = together(
-    click.argument("paths", nargs=-1, metavar="[PATH]..."),
+which_findings = together(
     _RULES.names("--select", "RULE,...", "Only these rules: names, codes, code prefixes, ALL.", replaces=True),
     _RULES.names("--ignore", "RULE,...", "Not these rules."),
     _RULES.names("--extend-select", "RULE,...", "These rules too."),
@@ -35,10 +35,15 @@ what_to_scan = together(
     _FILES.names("--exclude", "GLOB,...", "Leave these out, instead of the usual ones.", replaces=True),
     _FILES.names("--extend-exclude", "GLOB,...", "Leave these out too."),
     _FILES.option("--respect-gitignore/--no-respect-gitignore", default=True, help="Leave out what git ignores.  [default: yes]"),
-    _FILES.option("--stdin-filename", metavar="NAME", help="The file that the program on standard input (`-`) stands for."),
     _COUNTS.option("--min-heat", type=click.Choice(list(HEATS)), help="How often a place must run.  [default: call]"),
     _COUNTS.option("--min-confidence", type=click.Choice(list(CONFIDENCES)), help="How sure a finding must be.  [default: likely]"),
     _COUNTS.option("--hot", multiple=True, metavar="MODULE:NAME", help="Take this function as called in every step."),
+)
+
+what_to_scan = together(
+    click.argument("paths", nargs=-1, metavar="[PATH]..."),
+    which_findings,
+    _FILES.option("--stdin-filename", metavar="NAME", help="The file that the program on standard input (`-`) stands for."),
 )
 
 what_fails = together(
@@ -60,6 +65,31 @@ how_to_fix = together(
     _FIXES.option("--diff", is_flag=True, help="Print what would change, write nothing; exit with 1 if anything would."),
     _FIXES.option("--baselined", is_flag=True, help="Also fix what the baseline knows."),
     what_fails,
+    _COLOR,
+)
+
+confirm_runs = together(
+    _PROGRAM.option("-m", "module", is_flag=True, help="Run a module, as `python -m` does."),
+    _PROGRAM.option("--scan", multiple=True, metavar="PATH", help="What to scan, and to tell apart from libraries.  [default: here]"),
+    _PROGRAM.option(
+        "--device",
+        type=click.Choice(["auto", "cuda", "simulated"]),
+        default="auto",
+        help="A real GPU, or a stand-in on the CPU.  [default: auto: the GPU where there is one]",
+    ),
+    _PROGRAM.option(
+        "--warmup", type=click.IntRange(min=0), default=0, metavar="N", help="Leave out so many steps, or calls at a place.  [default: 0]"
+    ),
+    _PROGRAM.option("--record", type=_FILE, metavar="FILE", help="Keep the record, for `report` and `scan --record`."),
+    _PROGRAM.option("--fail-on-events", is_flag=True, help="Exit with 1 if your own code made the host wait and nothing allows that."),
+)
+
+confirm_reports = together(
+    _REPORT.option(
+        "--output-format", type=click.Choice(["text", "json", "html", "trace"]), default="text", help="The report's form.  [default: text]"
+    ),
+    _REPORT.option("--output-file", type=_FILE, metavar="FILE", help="Write the report there, whole or not at all."),
+    _REPORT.option("--html", type=_FILE, metavar="FILE", help="Write a page to look at, too."),
     _COLOR,
 )
 

@@ -1,0 +1,1 @@
+"""Joins what a run showed with what a scan said; needs no torch."""

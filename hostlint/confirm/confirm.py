@@ -1,0 +1,85 @@
+"""One confirmed run: scan, run the program under the recorder, merge what its processes wrote, join."""
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hostlint import registry
+from hostlint.confirm.join import Confirmed, Join
+from hostlint.confirm.merge import Merge
+from hostlint.confirm.program import run
+from hostlint.confirm.watch import Watch, digest
+from hostlint.report.json_report import finding_object
+from hostlint.runtime_checks.confirm.counters import read_processes
+
+if TYPE_CHECKING:
+    from hostlint.confirm.record import Record
+    from hostlint.model import Finding
+    from hostlint.scan import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is run, and how it is recorded."""
+
+    arguments: tuple[str, ...]  # of the interpreter: SCRIPT ARG… or -m MODULE ARG…
+    device: str
+    warmup: int
+
+
+def confirm(wanted: Wanted, outcome: Outcome, shown: Sequence[Finding]) -> Record:
+    """Runs the program; `outcome` is a scan at any heat and confidence, `shown` those of its findings that a report is to show.
+
+    A suppressed finding explains an event too: somebody has looked at it.
+    """
+    root, working = outcome.settings.root, outcome.settings.working
+    findings = (*outcome.result.findings, *outcome.suppressed)
+    watch = Watch(working, tuple(file.file for file in outcome.given), findings)
+    digests = {file.path: digest(file.file) for file in outcome.given}
+    with tempfile.TemporaryDirectory(prefix="hostlint-") as name:
+        folder = Path(name)
+        plan = watch.plan(wanted.device, wanted.warmup)
+        plan.write(folder)
+        status = run(wanted.arguments, folder)
+        merge = Merge(root.resolve())
+        for process in read_processes(folder):
+            merge.take(process)
+    record = merge.record(wanted.arguments, plan, status)
+    paths = {file.path: merge.shown(watch.real(file.path)) for file in outcome.given}
+    record = replace(record, digests={paths[path]: value for path, value in digests.items()})
+    return joined(record, join(record, findings, watch, paths), shown)
+
+
+def join(record: Record, findings: tuple[Finding, ...], watch: Watch, paths: dict[str, str]) -> Join:
+    """The join of a record with findings of the files in `paths` (a finding's name for a file -> the record's)."""
+    names = {watch.real(path): name for path, name in paths.items()}
+    loops = {finding: (names[loop[0]], loop[1]) for finding in findings if (loop := watch.loop_of(finding)) and loop[0] in names}
+    changed = frozenset(path for path, name in paths.items() if record.digests.get(name) != digest(watch.working / path))
+    facts = {rule.code: frozenset(kind.value for kind in rule.kinds) for rule in registry.rules()}
+    return Join(record, findings, paths, loops, changed, facts)
+
+
+def joined(record: Record, made: Join, shown: Sequence[Finding]) -> Record:
+    """The record with the verdicts on the findings that are shown, worst first, and what none of all findings explains."""
+    verdicts = [(finding, made.confirmed(finding)) for finding in shown]
+    ranked = sorted(verdicts, key=lambda one: (-(one[1].blocked_s or 0.0), -one[1].count, one[0].sort_key))
+    objects = tuple({**finding_object(finding), "confirmed": confirmed_object(verdict)} for finding, verdict in ranked)
+    return replace(record, findings=objects, unpredicted=made.unpredicted)
+
+
+def confirmed_object(confirmed: Confirmed) -> dict[str, object]:
+    """`confirmed` of the JSON report; times are null where they were not measured."""
+    blocked = confirmed.blocked_s
+    return {
+        "verdict": confirmed.verdict.value,
+        "count": confirmed.count,
+        "steps": confirmed.steps or None,
+        "per_step": confirmed.per_step,
+        "blocked_ms": None if blocked is None else round(blocked * 1e3, 3),
+        "gpu_idle_ms": None,
+        "expected_saving_ms": None,
+        "why": confirmed.why or None,
+    }

@@ -1,0 +1,143 @@
+"""What a run showed, for a terminal: verdicts worst first, what no finding explains, and one sentence that says where one stands."""
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from hostlint.report.style import GUTTER, Line, cells, write
+
+if TYPE_CHECKING:
+    from hostlint.confirm.record import Event, Record
+
+_STYLES = {"confirmed": "bold red", "redone": "bold yellow", "no-wait": "green"}
+_SHOWN = ("confirmed", "redone", "no-wait")
+LIBRARIES = 5  # places outside the scanned files that are shown
+
+
+def render(record: Record, coloured: bool) -> str:
+    return write(_lines(record), coloured)
+
+
+def _lines(record: Record) -> Iterator[Line]:
+    yield [(f"{headline(record)}", "bold")]
+    yield from _problems(record)
+    yield []
+    rows = [_row(one) for one in record.findings if one["confirmed"]["verdict"] in _SHOWN]
+    if rows:
+        yield from _table((("verdict", "per step", "count", "blocked", "place", "finding"), *rows))
+        yield []
+    yield from _unpredicted(record)
+    yield from _libraries(record)
+    for sentence in conclusions(record):
+        yield [(sentence, "")]
+
+
+def headline(record: Record) -> str:
+    """What ran, on what."""
+    first = next((process for process in record.processes if process.torch), None)
+    facts = [record.gpu or f"{record.device} device"]
+    if first is not None:
+        facts.append(f"torch {first.torch}")
+    if record.steps:
+        facts.append(plural(record.steps, "step"))
+    if len(record.processes) > 1:
+        facts.append(plural(len(record.processes), "process", "es"))
+    return f"python {' '.join(record.program)} ({', '.join(facts)})"
+
+
+def _problems(record: Record) -> Iterator[Line]:
+    if record.exit < 0:
+        yield [(f"The program was ended by signal {-record.exit}; what it did until then is below.", "bold red")]
+    elif record.exit:
+        yield [(f"The program ended with status {record.exit}; what it did until then is below.", "bold red")]
+    for process in record.processes:
+        if process.failed:
+            yield [(f"Process {process.pid} was not recorded: {process.failed}", "bold red")]
+    if not any(process.torch or process.failed for process in record.processes):
+        yield [("The program did not import torch: nothing was recorded.", "bold red")]
+
+
+def _row(finding: dict[str, Any]) -> tuple[str, ...]:
+    confirmed = finding["confirmed"]
+    function = f" in {finding['function']}" if finding["function"] else ""
+    return (
+        confirmed["verdict"],
+        amount(confirmed["per_step"]),
+        str(confirmed["count"] or "-"),
+        milliseconds(confirmed["blocked_ms"]),
+        f"{finding['path']}:{finding['line']}{function}",
+        f"{finding['code']} {finding['name']}",
+    )
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[Line]:
+    """Columns as wide as what is in them; numbers to the right."""
+    widths = [max(map(cells, column)) for column in zip(*rows, strict=True)]
+    for number, row in enumerate(rows):
+        line: Line = []
+        for index, (text, width) in enumerate(zip(row, widths, strict=True)):
+            blanks = " " * (width - cells(text))
+            padded = f"{blanks}{text}" if index in (1, 2, 3) else f"{text}{blanks}"
+            style = GUTTER if number == 0 else _STYLES.get(text, "") if index == 0 else ""
+            line.append((f"{padded}  " if index < len(row) - 1 else text, style))
+        yield line
+
+
+def _unpredicted(record: Record) -> Iterator[Line]:
+    if not record.unpredicted:
+        return
+    yield [("No finding explains (a hole in the rules, or a heat that the scan does not see):", "bold")]
+    for number in record.unpredicted:
+        yield from _event(record.events[number], record)
+    yield []
+
+
+def _libraries(record: Record) -> Iterator[Line]:
+    outside = sorted(
+        (event for event in record.events if event.place.path not in record.digests and event.kind != "collect"),
+        key=lambda event: -event.count,
+    )
+    if not outside:
+        return
+    yield [("In code that was not scanned:", "bold")]
+    for event in outside[:LIBRARIES]:
+        yield from _event(event, record)
+    if len(outside) > LIBRARIES:
+        yield [(f"  and {len(outside) - LIBRARIES} more", "")]
+    yield []
+
+
+def _event(event: Event, record: Record) -> Iterator[Line]:
+    blocked = f", {milliseconds(event.blocked_s * 1e3)}" if event.blocked_s is not None else ""
+    yield [(f"  {event.count} x {event.kind} {event.call}{blocked} at {event.place.path}:{event.place.line} in {event.place.function}", "")]
+    inner = event.stack[0] if event.stack else None
+    if inner is not None and inner != event.place:
+        yield [(f"      inside {inner.path}:{inner.line} in {inner.function}", GUTTER)]
+    if len(record.ranks) > 1:
+        yield [(f"      {', '.join(f'rank {rank}: {event.ranks.get(rank, 0)}' for rank in record.ranks)}", GUTTER)]
+
+
+def conclusions(record: Record) -> Iterator[str]:
+    """Sentences with the numbers."""
+    collections = [event for event in record.events if event.kind == "collect"]
+    if collections:
+        spent = sum(event.blocked_s or 0.0 for event in collections)
+        yield f"{plural(sum(event.count for event in collections), 'collection')} of cyclic garbage took {milliseconds(spent * 1e3)}."
+    verdicts = [one["confirmed"]["verdict"] for one in record.findings]
+    counted = [(verdict, verdicts.count(verdict)) for verdict in (*_SHOWN, "not-reached", "not-measured")]
+    told = ", ".join(f"{number} {verdict}" for verdict, number in counted if number)
+    yield f"{plural(len(verdicts), 'finding')}: {told}." if told else "No findings."
+    if record.measured and not record.unpredicted:
+        yield "Every wait in the scanned files has its finding, or a reason."
+
+
+def amount(number: float | None) -> str:
+    return "-" if number is None else f"{number:.2f}".rstrip("0").rstrip(".")
+
+
+def milliseconds(number: float | None) -> str:
+    return "-" if number is None else f"{number:.1f} ms" if number >= 1 else f"{number:.3f} ms"
+
+
+def plural(number: int, word: str, ending: str = "s") -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}{ending}"
