@@ -136,17 +136,23 @@ def test_evaluation_runs_at_most_once_a_request(name: str) -> None:
     """)
 
 
-@pytest.mark.parametrize(
-    "decorator", ["functools.lru_cache", "functools.lru_cache(maxsize=8)", "cache", "cached_property", "lru_cache_unless_export()"]
-)
-def test_kept_results_cool_the_function_and_its_callees(decorator: str) -> None:
+@pytest.mark.parametrize(("decorator", "level"), [
+    ("functools.lru_cache", "cold"),
+    ("functools.lru_cache(maxsize=8)", "cold"),
+    ("cache", "cold"),
+    ("lru_cache_unless_export()", "cold"),
+    ("cached_property", "request"),
+    ("cachedmethod(get)", "request"),
+    ("logged", "call"),
+])  # fmt: skip
+def test_kept_results_cool_the_function_and_its_callees(decorator: str, level: str) -> None:
     assert not differences(f"""
     def build(n):
-        probe()  # request
+        probe()  # {level}
 
     @{decorator}
     def table(n):
-        probe()  # request
+        probe()  # {level}
         return build(n)
 
     def go(model, timesteps):

@@ -427,3 +427,171 @@ def test_a_module_that_the_only_loop_calls_is_called_in_the_innermost_loop() -> 
         for request in requests:
             request.reply(checker(request.image))
     """)
+
+
+def test_tools_to_debug_with_are_cold() -> None:
+    source = """
+    def compare(pairs, model):
+        for pair in pairs:
+            model(pair)
+            probe()  # LEVEL
+    """
+    assert not differences(app__debug_utils__compare=source.replace("LEVEL", "cold"))
+    assert not differences(app__compare=source.replace("LEVEL", "loop"))
+
+
+@pytest.mark.parametrize(("name", "level"), [
+    ("_maybe_dump_logits", "request"), ("plot_scores", "request"), ("rebalance_experts", "request"), ("capture_cuda_graphs", "request"),
+    ("_capture_graph", "request"), ("record_scores", "call"), ("build_graph", "call"), ("capture_hidden_states", "call"),
+])  # fmt: skip
+def test_what_runs_beside_the_steps_is_no_step(name: str, level: str) -> None:
+    assert not differences(main=f"""
+    class Model(torch.nn.Module):
+        def forward(self, x):
+            self.{name}(x)
+
+        def {name}(self, x):
+            probe()  # {level}
+    """)
+
+
+def test_a_loop_over_the_stages_of_a_request_is_no_step_loop() -> None:
+    assert not differences(main="""
+    import torch
+
+    class DenoisingStage:
+        def forward(self, batch):
+            for t in self.timesteps:
+                probe()  # loop
+                self.model(t)
+
+    class DecodingStage:
+        def forward(self, batch):
+            self.vae(batch)
+            probe()  # request
+
+    class Executor:
+        def __init__(self):
+            self.stages: list[DenoisingStage | DecodingStage] = []
+            self.blocks = [Block()]
+
+        def execute_stages(self, batch):
+            for stage in self.stages:
+                probe()  # request
+                batch = stage.forward(batch)
+
+        def execute_blocks(self, batch):
+            for block in self.blocks:
+                probe()  # loop
+                batch = block.forward(batch)
+
+    class Block(torch.nn.Module):
+        def forward(self, batch):
+            return batch
+    """)
+
+
+@pytest.mark.parametrize(("name", "level"), [("handle_request", "request"), ("process_message", "request"), ("run_batch", "loop")])
+def test_an_endless_loop_that_serves_requests_is_no_step_loop(name: str, level: str) -> None:
+    assert not differences(main=f"""
+    def {name}(model, message):
+        model(message)
+
+    def serve(model, inbox):
+        while True:
+            message = inbox.take()
+            probe()  # {level}
+            {name}(model, message)
+    """)
+
+
+@pytest.mark.parametrize(("name", "level"), [
+    ("TextEncodingStage", "request"), ("VaeEncoderStep", "request"), ("ImagePreprocessStage", "request"), ("RefiningStage", "loop"),
+])  # fmt: skip
+def test_a_stage_that_prepares_or_finishes_holds_no_step_loop(name: str, level: str) -> None:
+    assert not differences(main=f"""
+    class {name}:
+        def __call__(self, state):
+            for part in state.parts:
+                probe()  # {level}
+                self.model(part)
+    """)
+
+
+def test_a_generate_that_hands_on_is_a_whole_request() -> None:
+    assert not differences(main="""
+    class Captioner:
+        def generate(self, image):
+            probe()  # request
+            return self.language_model.generate(self.embed(image))
+
+    class Planner:
+        def generate(self, image):
+            probe()  # loop
+            return self.score(image)
+
+    def search(captioner: Captioner, planner: Planner, model, rounds):
+        for i in range(rounds):
+            model(i)
+            captioner.generate(i)
+            planner.generate(i)
+    """.replace("loop", "call"))
+
+
+def test_features_of_a_requests_pictures_are_made_once_unless_a_step_asks() -> None:
+    source = """
+    import torch
+
+    class Tower(torch.nn.Module):
+        def forward(self, pixels):
+            probe()  # LEVEL
+
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.tower = Tower()
+
+        def get_image_feature(self, items):
+            return self.tower(items)
+
+        def forward(self, x):
+            return NEXT
+    """
+    assert not differences(main=source.replace("LEVEL", "request").replace("NEXT", "x"))
+    assert not differences(main=source.replace("LEVEL", "call").replace("NEXT", "self.get_image_feature(x)"))
+
+
+def test_an_autoencoder_that_only_serves_is_no_step() -> None:
+    source = """
+    import torch
+
+    class Mid(torch.nn.Module):
+        def forward(self, x):
+            probe()  # LEVEL
+
+    class AutoencoderKL(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.mid = Mid()
+
+        def decode(self, z):
+            return self.mid(z)
+
+        def forward(self, x):
+            probe()  # LEVEL
+            return self.decode(x)
+
+    def sample(transformer, vae, scheduler, x, timesteps):
+        for t in timesteps:
+            x = scheduler.step(transformer(x, t), t, x)
+        return vae.decode(x)
+    """
+    training = """
+    def train(vae, loader, optimizer):
+        for batch in loader:
+            loss = (vae(batch) - batch).square().mean()
+            loss.backward()
+            optimizer.step()
+    """
+    assert not differences(main=source.replace("LEVEL", "request"))
+    assert not differences(main=source.replace("LEVEL", "call"), fit=training)

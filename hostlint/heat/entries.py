@@ -4,7 +4,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hostlint.heat import words
+from hostlint.heat import owners, words
+from hostlint.heat.codecs import Codecs
 from hostlint.heat.loops import LoopKind
 from hostlint.heat.nature import installs, is_unused
 
@@ -38,12 +39,13 @@ _TRAINER = re.compile(r"(^|\.)\w*Trainer$")
 _TRAINER_METHODS = frozenset({"_prepare_inputs"})  # the library's training step calls it with each batch
 _LOADER = re.compile(r"Data\w*Loader|DataLoader\w*")
 _METRIC = re.compile(r"(^|\.)Metric$")
-_REQUEST_OWNER = re.compile(r"(Stage|Pipeline|Worker|Server|Handler|Client|Endpoint|Service)$")
-_REQUEST_METHODS = frozenset({"forward", "__call__", "run", "generate", "execute"})
 _HELPER_OWNER = re.compile(r"(Manager|Trainer|Processor|Tokenizer|Extractor|Executor)$")
 _REQUEST = re.compile(
     r"^_*(main|run|generate|sample|infer|inference|fit|train|denoise|serve|execute|stream|rollout|encode|decode|chat|predict|forward)(_\w+)?$"
     r"|^__call__$|_(loop|generate|main|run)$"
+    # a model's inputs that are no text are encoded once, whatever calls this by a name that is put together
+    r"|^_*(get|extract|compute|embed|encode|process)_(\w+_)?(multimodal|mm|images?|videos?|audios?|visions?|visual|pixels?|speech)_"
+    r"(features?|embeds?|embeddings?|tokens?|hidden)(_\w+)?$"
 )
 _WHOLE_REQUEST = re.compile(
     r"(^|_)(generate|sample|sampling|infer|inference|fit|train|denoise|serve|rollout|chat|forward)(_|$)|^__call__$|_loop$"
@@ -55,6 +57,7 @@ class Entries:
     def __init__(self, index: ProjectIndex, loops: StepLoops) -> None:
         self._index = index
         self._loops = loops
+        self._codecs = Codecs(index, loops)
 
     def is_step(self, fid: FunctionId) -> bool:
         """Whether the function runs once a step (a layer, a batch) by convention."""
@@ -79,12 +82,13 @@ class Entries:
     def is_whole_request(self, fid: FunctionId) -> bool:
         """A function that holds a request's step loop, or is a stage of its pipeline: heat from outside stops at its door."""
         function = self._index.function(fid)
-        if function.owner >= 0 and function.name in _REQUEST_METHODS and self._is_request_owner((fid[0], function.owner)):
+        if owners.is_request_method(self._index, fid) or (function.name == "generate" and self._hands_on(function)):
             return True
         return bool(_WHOLE_REQUEST.search(function.name)) and self._walks_steps(fid)
 
-    def _is_request_owner(self, cid: ClassId) -> bool:
-        return not self._index.is_nn_module(cid) and any(_REQUEST_OWNER.search(name) for name in self._class_names(cid))
+    def _hands_on(self, function: FunctionOutline) -> bool:
+        """A `generate` that prepares a request and leaves its steps to another one."""
+        return any(words.last_name(call.chain) == function.name for call in function.calls)
 
     def _walks_steps(self, fid: FunctionId) -> bool:
         regions = self._index.function(fid).regions
@@ -103,16 +107,16 @@ class Entries:
 
     def _is_forward(self, cid: ClassId, function: FunctionOutline) -> bool:
         if self._index.is_nn_module(cid):
-            return function.name != "backward"
-        names = self._class_names(cid)
+            return function.name != "backward" and not (self._codecs.serve and owners.is_codec(self._index, cid))
+        names = owners.class_names(self._index, cid)
         if _AUTOGRAD in names or any(_ATTENTION.search(name) for name in names):
             return True
-        if function.name != "forward" or any(_REQUEST_OWNER.search(name) or _HELPER_OWNER.search(name) for name in names):
+        if function.name != "forward" or owners.is_request_owner(self._index, cid) or any(map(_HELPER_OWNER.search, names)):
             return False
         return not self._has_step_loop(cid, function)
 
     def _is_step_by_class(self, cid: ClassId, name: str) -> bool:
-        names = self._class_names(cid)
+        names = owners.class_names(self._index, cid)
         if name in _SCHEDULER_METHODS:
             return any(_SCHEDULER.search(each) for each in names)
         if name in _REPLAY_METHODS:
@@ -123,10 +127,6 @@ class Entries:
         if name in ("__iter__", "__next__"):
             return any(_LOADER.search(each) for each in names)
         return name in ("update", "compute") and any(_METRIC.search(each) for each in names)
-
-    def _class_names(self, cid: ClassId) -> list[str]:
-        """The class's name and those of everything that it inherits."""
-        return [*(self._index.klass(each).name for each in self._index.mro(cid)), *sorted(self._index.external_bases(cid))]
 
     def _has_step_loop(self, cid: ClassId, function: FunctionOutline) -> bool:
         return LoopKind.STEPS in self._loops.kinds((cid[0], function.index)).values()

@@ -5,14 +5,14 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from hostlint.facts.schema import RegionKind
-from hostlint.heat import words
+from hostlint.heat import owners, words
 from hostlint.heat.nature import Nature, innermost_loops, installs, nature_of, region_limits
 from hostlint.heat.siblings import Siblings
 from hostlint.heat.words import Walk
 from hostlint.model import HeatLevel
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
+    from collections.abc import Container, Iterator, Sequence
 
     from hostlint.facts.schema import FunctionOutline
     from hostlint.heat.callgraph import CallGraph, Edge
@@ -107,9 +107,14 @@ class StepLoops:
     def _prepare(self, fid: FunctionId) -> None:
         outline = self._graph.index.function(fid)
         edges = self._graph.edges_out(fid)
-        steps = self._graph.step_calls(fid)
+        steps = [call for call in self._graph.step_calls(fid) if not self._serves_request(edges, call)]
         if edges or steps or len(outline.regions) > 1:
             self._shapes[fid] = Shape(outline, list(edges), [outline.calls[call].region for call in steps], self._setups)
+
+    def _serves_request(self, edges: Sequence[Edge], call: int) -> bool:
+        """Whether a call named like a step, as `stage.forward(batch)`, serves a whole request."""
+        callees = [edge.callee for edge in edges if edge.call_index == call]
+        return bool(callees) and all(owners.is_request_method(self._graph.index, callee) for callee in callees)
 
     def _settle(self) -> None:
         """Carry "exposes" and "hides" up the call graph until nothing changes; both only grow."""
@@ -156,7 +161,7 @@ class StepLoops:
         step = LoopKind.LAYERS if self._is_layers(shape, loop) else LoopKind.STEPS
         exposing = [edge for edge in edges if edge.callee in self._exposes]
         hides = LoopKind.STEPS in inner or LoopKind.OUTER in inner or any(edge.callee in self._hides for edge in edges)
-        if walk is Walk.REQUESTS:
+        if walk is Walk.REQUESTS or (walk is Walk.UNKNOWN and self._serves(shape, loop, exposing, edges)):
             return LoopKind.OUTER
         if loop in shape.steps:
             return step
@@ -171,6 +176,16 @@ class StepLoops:
         if any(self._is_rate(shape, edge) for edge in edges if edge in exposing or walk is Walk.DATA):
             return step
         return LoopKind.OUTER
+
+    def _serves(self, shape: Shape, loop: int, exposing: list[Edge], edges: list[Edge]) -> bool:
+        """Whether all that reaches a model in the loop is a whole request: the stages of one, or what an endless loop receives."""
+        works = [*exposing, *(edge for edge in edges if edge.callee in self._hides)]
+        if not works or loop in shape.steps:
+            return False
+        if all(owners.is_request_method(self._graph.index, edge.callee) for edge in works):
+            return True
+        endless = shape.outline.regions[loop].text.startswith("while")
+        return endless and all(words.names_request(self._graph.index.function(edge.callee).name) for edge in works)
 
     def _is_rate(self, shape: Shape, edge: Edge) -> bool:
         return edge.call_index >= 0 and words.names_rate(words.last_name(shape.outline.calls[edge.call_index].chain))

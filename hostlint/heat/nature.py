@@ -37,6 +37,8 @@ _ONCE = re.compile(
     r"^_*(eval|evaluate|evaluation|validate|validation|test)$|"
     r"^_*(on_)?(eval|evaluate|evaluation|val|valid|validate|validation|test|predict|prediction)_(step|epoch|loop|end|batch|model|one|all|dataset|metrics|"
     r"loss|performance|policy|log)(_\w+)?$|^_*(log|run|do|on)_(eval|evaluate|evaluation|validation|validate|test)(_\w+)?$|"
+    r"^_*((maybe|try)_)?(dump|plot|visuali[sz]e|rebalance)(_|$)|^_*(re)?capture(_(one|all|prepare|graphs?|model|forward|stream)(_\w+)?)?$|"
+    r"^_*(re)?capture_(\w+_)?graphs?$|^_*(create|record|build)_(cuda|device|gpu)_graphs?$|_capture(_\w*graphs?)?$|"
     r"_(eval|evaluation|validation)$|^on_(train|fit|test|predict|val|validation)_(epoch_)?(start|end|begin)$|(^|_)epoch_(start|end|begin)$|"
     r"^compute_(eval_|val_)?metrics$|^_*(reset|teardown)$"
 )
@@ -56,8 +58,10 @@ _BENCHMARK_FILE = re.compile(
     r"(^|/)(bench|benchmarks?|benchmarking|profiling)/|(^|/)(bench|benchmark|autotune)(_[^/]*)?\.py$|_bench(mark)?\.py$"
 )
 _TEST_FILE = re.compile(r"(^|/)(tests?|testing|unittests?)/|(^|/)test_[^/]*\.py$|_test\.py$|(^|/)conftest\.py$")
+_DEBUG_FILE = re.compile(r"(^|/)debug(ging|ger)?(_(utils?|tools?|helpers?))?(/|\.py$)")
 _TOOL_FILE = re.compile(r"(^|/)(setup|hubconf|convert_[^/]*|export_[^/]*)\.py$")
 _KEPT = re.compile(r"(^|\.|_)(lru_cache|cache|cached|cachedmethod|cached_property|cached_function|memoi[sz]e|run_once)(_\w+)?(\(\))?$")
+_FOR_GOOD = re.compile(r"(^|\.|_)(lru_cache|cache|cached_function|memoi[sz]e|run_once)(_\w+)?(\(\))?$")
 
 _REGION_LIMITS = {
     RegionKind.MEMO: HeatLevel.REQUEST,
@@ -79,7 +83,7 @@ def nature_of(function: FunctionOutline, file: FileOutline) -> Nature:
     if any(_KERNEL.search(decorator) for decorator in function.decorators):
         return Nature.COLD
     if any(_keeps(decorator) for decorator in function.decorators):
-        return min(Nature.ONCE, _by_name(function.name))
+        return min(_kept_for(function.decorators), _by_name(function.name))
     if function.index == 0:
         return Nature.ANY
     return _by_name(function.name)
@@ -91,7 +95,7 @@ def _is_test(function: FunctionOutline) -> bool:
 
 
 def is_unused(file: FileOutline) -> bool:
-    """Tests, benchmarks, converters: what runs there is no product's step.
+    """Tests, benchmarks, converters, tools to debug with: what runs there is no product's step.
 
     The module tells where a file is in its project; its path depends on where one stands, and so would the findings.
     """
@@ -100,12 +104,17 @@ def is_unused(file: FileOutline) -> bool:
 
 @cache
 def _is_unused_path(path: str) -> bool:
-    return bool(_TEST_FILE.search(path) or _BENCHMARK_FILE.search(path) or _TOOL_FILE.search(path))
+    return any(pattern.search(path) for pattern in (_TEST_FILE, _BENCHMARK_FILE, _TOOL_FILE, _DEBUG_FILE))
 
 
 @cache
 def _keeps(decorator: str) -> bool:
     return bool(_KEPT.search(decorator))
+
+
+def _kept_for(decorators: tuple[str, ...]) -> Nature:
+    """A cache that lives as long as the process has its values after the first requests; one that an object holds may be filled by each."""
+    return Nature.COLD if any(_FOR_GOOD.search(decorator) for decorator in decorators) else Nature.ONCE
 
 
 @cache

@@ -5,7 +5,7 @@ import re
 from typing import TYPE_CHECKING
 
 from hostlint.facts.schema import RegionKind
-from hostlint.heat import words
+from hostlint.heat import owners, words
 from hostlint.heat.words import Walk
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ class Siblings:
         if walk is Walk.STEPS or region.text.startswith("while") or self._takes_steps(fid, loop):
             return False
         if words.loop_walks(region.text, ()) is not Walk.DATA and _is_helper(function, region):
+            return True
+        if owners.works_around_steps(self._graph.index, fid):
             return True
         return walk is not Walk.LAYERS and fid[1] > 0 and self._has_holder(fid)
 

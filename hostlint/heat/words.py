@@ -32,6 +32,7 @@ _RATE_CALL = re.compile(r"(^|_)(step|batch|micro_?batch|token|forward|denoise|tr
 _OUTER_CALL = re.compile(
     r"(^|_)(epoch|request|eval|evaluate|validate|validation|val|test|prompt|callback|log|print|progress|writer|report|hook|key)(_|$)"
 )
+_SERVES = re.compile(r"(^|_)(requests?|reqs?|jobs?|tasks?|messages?|msgs?|rpc|commands?)(_|$)", re.IGNORECASE)
 _NO_STEPPER = re.compile(r"(^|_)(client|clients|prof|profiler|progress|bar|pbar|tqdm|timer|event|gc|callback|callbacks)$", re.IGNORECASE)
 
 _STEPS = re.compile(
@@ -99,6 +100,12 @@ def names_outer(name: str) -> bool:
 def names_requests(name: str) -> bool:
     """A function of that name goes through requests or epochs: `run_grouped_requests`, `train_epochs`."""
     return any(_REQUESTS.search(part) for part in name.split("_"))
+
+
+@cache
+def names_request(name: str) -> bool:
+    """A function of that name serves one request: `_handle_worker_request`."""
+    return bool(_SERVES.search(name)) and not _RATE_CALL.search(name)
 
 
 @cache

@@ -1,0 +1,43 @@
+"""Classes whose methods serve a whole request: pipelines, their stages, workers, servers."""
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hostlint.index import ClassId, FunctionId, ProjectIndex
+
+_REQUEST_OWNER = re.compile(r"(Stage|Pipeline|Worker|Server|Handler|Client|Endpoint|Service)$")
+_REQUEST_METHODS = frozenset({"forward", "__call__", "run", "generate", "execute"})
+_CODEC = re.compile(r"Auto[Ee]ncoder|VAE|Vae(?![a-z])|VQModel|Vocoder|HifiGan|HiFiGAN|Safety\w*Checker")
+# They make a request's inputs or finish its outputs; no step of the model is taken in them.
+_AROUND_STEPS = re.compile(
+    r"(Encod|Decod|Embed|Prepar|Prepass|Valid|(Pre|Post)[Pp]rocess|Upscal|Upsampl|Resiz|Load|Sav|Export|Tokeniz)\w*(Stage|Step|Block|Node|Processor)$"
+)
+
+
+def class_names(index: ProjectIndex, cid: ClassId) -> list[str]:
+    """The class's name and those of everything that it inherits."""
+    return [*(index.klass(each).name for each in index.mro(cid)), *sorted(index.external_bases(cid))]
+
+
+def is_codec(index: ProjectIndex, cid: ClassId) -> bool:
+    """Whether the class turns latents into pictures or sound, or checks those."""
+    return any(_CODEC.search(index.klass(each).name) for each in index.mro(cid))
+
+
+def is_request_owner(index: ProjectIndex, cid: ClassId) -> bool:
+    """Whether the class is a pipeline, a stage, a worker or the like."""
+    return not index.is_nn_module(cid) and any(_REQUEST_OWNER.search(name) for name in class_names(index, cid))
+
+
+def is_request_method(index: ProjectIndex, fid: FunctionId) -> bool:
+    """Whether the function serves a whole request by its class and name."""
+    function = index.function(fid)
+    return function.owner >= 0 and function.name in _REQUEST_METHODS and is_request_owner(index, (fid[0], function.owner))
+
+
+def works_around_steps(index: ProjectIndex, fid: FunctionId) -> bool:
+    """Whether the function belongs to a stage that encodes, decodes, prepares or checks."""
+    owner = index.owner(fid)
+    return owner is not None and not index.is_nn_module(owner) and bool(_AROUND_STEPS.search(index.klass(owner).name))
