@@ -11,27 +11,35 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from hostlint.runtime_checks.allocator import forbid_cache_flush as forbid_cache_flush
     from hostlint.runtime_checks.allocator import record_allocator as record_allocator
+    from hostlint.runtime_checks.counted_uploads import CountedUploads as CountedUploads
     from hostlint.runtime_checks.cuda_sync import assert_no_cuda_sync as assert_no_cuda_sync
     from hostlint.runtime_checks.cuda_sync import no_cuda_sync as no_cuda_sync
     from hostlint.runtime_checks.events import EventKind as EventKind
     from hostlint.runtime_checks.events import Frame as Frame
     from hostlint.runtime_checks.events import HostEvent as HostEvent
+    from hostlint.runtime_checks.forbid_host_syncs import forbid_host_syncs as forbid_host_syncs
     from hostlint.runtime_checks.gc_events import Collection as Collection
     from hostlint.runtime_checks.gc_records import forbid_gc as forbid_gc
     from hostlint.runtime_checks.gc_records import record_gc as record_gc
     from hostlint.runtime_checks.permissions import allow as allow
+    from hostlint.runtime_checks.record_ops import RecordOps as RecordOps
     from hostlint.runtime_checks.recorder import record_host_events as record_host_events
     from hostlint.runtime_checks.request_collector import request_gc as request_gc
+    from hostlint.runtime_checks.sync_on_read import SyncOnRead as SyncOnRead
 
 _HOMES = {
     "Collection": "gc_events",
+    "CountedUploads": "counted_uploads",
     "EventKind": "events",
     "Frame": "events",
     "HostEvent": "events",
+    "RecordOps": "record_ops",
+    "SyncOnRead": "sync_on_read",
     "allow": "permissions",
     "assert_no_cuda_sync": "cuda_sync",
     "forbid_cache_flush": "allocator",
     "forbid_gc": "gc_records",
+    "forbid_host_syncs": "forbid_host_syncs",
     "no_cuda_sync": "cuda_sync",
     "record_allocator": "allocator",
     "record_gc": "gc_records",
@@ -41,13 +49,17 @@ _HOMES = {
 
 __all__ = [
     "Collection",
+    "CountedUploads",
     "EventKind",
     "Frame",
     "HostEvent",
+    "RecordOps",
+    "SyncOnRead",
     "allow",
     "assert_no_cuda_sync",
     "forbid_cache_flush",
     "forbid_gc",
+    "forbid_host_syncs",
     "no_cuda_sync",
     "record_allocator",
     "record_gc",
