@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hostlint.runtime_checks.events import EventKind as EventKind
     from hostlint.runtime_checks.events import Frame as Frame
     from hostlint.runtime_checks.events import HostEvent as HostEvent
-    from hostlint.runtime_checks.forbid_host_syncs import forbid_host_syncs as forbid_host_syncs
+    from hostlint.runtime_checks.forbidden_syncs import forbid_host_syncs as forbid_host_syncs
     from hostlint.runtime_checks.gc_events import Collection as Collection
     from hostlint.runtime_checks.gc_records import forbid_gc as forbid_gc
     from hostlint.runtime_checks.gc_records import record_gc as record_gc
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from hostlint.runtime_checks.record_ops import RecordOps as RecordOps
     from hostlint.runtime_checks.recorder import record_host_events as record_host_events
     from hostlint.runtime_checks.request_collector import request_gc as request_gc
+    from hostlint.runtime_checks.simulated import SimulatedDeviceWarning as SimulatedDeviceWarning
+    from hostlint.runtime_checks.simulated import simulate_cuda as simulate_cuda
     from hostlint.runtime_checks.sync_on_read import SyncOnRead as SyncOnRead
 
 _HOMES = {
@@ -34,17 +36,19 @@ _HOMES = {
     "Frame": "events",
     "HostEvent": "events",
     "RecordOps": "record_ops",
+    "SimulatedDeviceWarning": "simulated",
     "SyncOnRead": "sync_on_read",
     "allow": "permissions",
     "assert_no_cuda_sync": "cuda_sync",
     "forbid_cache_flush": "allocator",
     "forbid_gc": "gc_records",
-    "forbid_host_syncs": "forbid_host_syncs",
+    "forbid_host_syncs": "forbidden_syncs",
     "no_cuda_sync": "cuda_sync",
     "record_allocator": "allocator",
     "record_gc": "gc_records",
     "record_host_events": "recorder",
     "request_gc": "request_collector",
+    "simulate_cuda": "simulated",
 }
 
 __all__ = [
@@ -54,6 +58,7 @@ __all__ = [
     "Frame",
     "HostEvent",
     "RecordOps",
+    "SimulatedDeviceWarning",
     "SyncOnRead",
     "allow",
     "assert_no_cuda_sync",
@@ -65,6 +70,7 @@ __all__ = [
     "record_gc",
     "record_host_events",
     "request_gc",
+    "simulate_cuda",
 ]
 
 
