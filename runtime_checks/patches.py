@@ -41,7 +41,7 @@ class Patch:
         with self._lock:
             if self._users == 0:
                 self._was = vars(self.owner).get(self.name, _MISSING)
-                self._own = self.replacement(getattr(self.owner, self.name))
+                self._own = self.replacement(getattr(self.owner, self.name, None))  # type: ignore[arg-type]  # None where it is new
                 setattr(self.owner, self.name, self._own)
             self._users += 1
 

@@ -1,0 +1,44 @@
+"""The bodies of torch's own Python functions, without the question at their start whether a mode wants the call for itself.
+
+A mode that calls `F.layer_norm` while it is on would be called with it again, for ever; one that is off sees nothing of what happens
+inside. A copy of the function in whose globals that question is always answered with no does its work under the mode.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+_QUESTIONS = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
+
+
+class Bodies:
+    """Copies made so far; those of one module share their globals, a snapshot taken when the first of them was asked for."""
+
+    def __init__(self) -> None:
+        self._functions: dict[Callable[..., object], Callable[..., object] | None] = {}
+        self._globals: dict[int, dict[str, Any]] = {}
+
+    def of(self, func: Callable[..., object]) -> Callable[..., object] | None:
+        """The function without its question; None where it is no Python function, or asks in a way that is not known."""
+        if func not in self._functions:
+            self._functions[func] = self._copy(func)
+        return self._functions[func]
+
+    def _copy(self, func: Callable[..., object]) -> Callable[..., object] | None:
+        if not isinstance(func, FunctionType) or not any(name in func.__globals__ for name in _QUESTIONS):
+            return None
+        copy = FunctionType(func.__code__, self._without_questions(func.__globals__), func.__name__, func.__defaults__, func.__closure__)
+        copy.__kwdefaults__ = func.__kwdefaults__
+        copy.__module__, copy.__qualname__ = func.__module__, func.__qualname__
+        return copy
+
+    def _without_questions(self, names: dict[str, Any]) -> dict[str, Any]:
+        found = self._globals.get(id(names))
+        if found is None:
+            found = self._globals[id(names)] = {**names, **{name: _no for name in _QUESTIONS if name in names}}
+        return found
+
+
+def _no(*_: object) -> bool:
+    return False

@@ -1,0 +1,92 @@
+"""What a tensor says of itself: its device, its flags, its gradient, its memory; and what it refuses on the device."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from hostlint.runtime_checks.simulated.places import CUDA, is_on_device, is_pinned, put_on_device
+
+if TYPE_CHECKING:
+    from hostlint.runtime_checks.simulated.mode import Call, Handler, SimulatedMode
+
+Args = tuple[Any, ...]
+Kwargs = Mapping[str, Any]
+
+
+def device(mode: SimulatedMode, func: Call, args: Args, kwargs: Kwargs) -> Any:
+    return CUDA if is_on_device(args[0]) else func(*args)
+
+
+def is_cuda(mode: SimulatedMode, func: Call, args: Args, kwargs: Kwargs) -> Any:
+    return is_on_device(args[0]) or func(*args)
+
+
+def is_cpu(mode: SimulatedMode, func: Call, args: Args, kwargs: Kwargs) -> Any:
+    return func(*args) and not is_on_device(args[0])
+
+
+def get_device(mode: SimulatedMode, func: Call, args: Args, kwargs: Kwargs) -> Any:
+    return 0 if is_on_device(args[0]) else func(*args, **kwargs)
+
+
+def pinned(mode: SimulatedMode, func: Call, args: Args, kwargs: Kwargs) -> Any:
+    return is_pinned(args[0])
+
+
+def get_grad(mode: SimulatedMode, func: Call, args: Args, kwargs: Kwargs) -> Any:
+    """The gradient lives where its tensor does."""
+    grad = func(*args)
+    if isinstance(grad, torch.Tensor) and is_on_device(args[0]):
+        put_on_device(grad)
+    return grad
+
+
+def set_grad(mode: SimulatedMode, func: Call, args: Args, kwargs: Kwargs) -> Any:
+    tensor, grad = args
+    if isinstance(grad, torch.Tensor) and not grad.is_meta and is_on_device(grad) is not is_on_device(tensor):
+        raise RuntimeError("assigned grad has data located on a different device")
+    return func(*args)
+
+
+def numpy(mode: SimulatedMode, func: Call, args: Args, kwargs: Kwargs) -> Any:
+    tensor = args[0]
+    if not is_on_device(tensor):
+        return func(*args, **kwargs)
+    if not (kwargs.get("force") or args[1:] == (True,)):
+        raise TypeError("can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.")
+    mode.judged(func, args, kwargs)
+    return func(tensor.clone(), force=True)
+
+
+def record_stream(mode: SimulatedMode, func: Call, args: Args, kwargs: Kwargs) -> Any:
+    return None
+
+
+def share_memory(mode: SimulatedMode, func: Call, args: Args, kwargs: Kwargs) -> Any:
+    return args[0] if is_on_device(args[0]) else func(*args, **kwargs)
+
+
+def data_pointer_of_the_device(mode: SimulatedMode, func: Call, args: Args, kwargs: Kwargs) -> Any:
+    """`__cuda_array_interface__`: no other library can read this device."""
+    from hostlint.runtime_checks.simulated.blind_spots import warn
+
+    warn("the memory of a tensor is handed to another library, which takes it for the device's")
+    return func(*args)
+
+
+def handlers() -> dict[Call, Handler]:
+    tensor: Any = torch.Tensor
+    named: dict[str, Handler] = {"device": device, "is_cuda": is_cuda, "is_cpu": is_cpu}
+    found: dict[Call, Handler] = {getattr(tensor, name).__get__: handler for name, handler in named.items()}
+    return found | {
+        tensor.grad.__get__: get_grad,
+        tensor.grad.__set__: set_grad,
+        tensor.get_device: get_device,
+        torch.get_device: get_device,
+        tensor.is_pinned: pinned,
+        tensor.numpy: numpy,
+        tensor.record_stream: record_stream,
+        tensor.share_memory_: share_memory,
+    }

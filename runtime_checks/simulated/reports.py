@@ -1,0 +1,80 @@
+"""From verdicts to events: one for each call that waits, at the place in the user's code that made it."""
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from hostlint.runtime_checks.events import HostEvent, Origin
+from hostlint.runtime_checks.frames import origin_of, stack_from, user_frame
+from hostlint.runtime_checks.permissions import allowed_reason
+from hostlint.runtime_checks.simulated.composites import Composite, waiting_composite
+from hostlint.runtime_checks.sinks import emit, listeners
+
+if TYPE_CHECKING:
+    from hostlint.runtime_checks.calls import Verdict
+
+_INNER = (Origin.TORCH, Origin.PYTHON)
+
+
+class _Told:
+    """Stands as a frame's trace function to say that this run of it has been reported. Called by a tracer, it does nothing."""
+
+    def __call__(self, *_: object) -> _Told:
+        return self
+
+
+_TOLD = _Told()
+
+
+def report(verdict: Verdict, moved: int | None = None) -> None:
+    """Tells who listens, unless the call of torch's own Python code that this is part of was told before."""
+    if not listeners():
+        return
+    frame = _without_own(sys._getframe(1))
+    outermost = _call_of_torch(frame)
+    if outermost is not None:
+        if isinstance(outermost.f_trace, _Told):
+            return
+        if outermost.f_trace is None:
+            outermost.f_trace = _TOLD
+    composite = waiting_composite(frame, outermost) if outermost is not None else None
+    told: Composite | Verdict = composite if composite is not None else verdict
+    stack = tuple(one for one in stack_from(frame) if one.origin is not Origin.HOSTLINT)
+    at = user_frame(stack)
+    emit(
+        HostEvent(
+            kind=told.kind,
+            path=at.path,
+            line=at.line,
+            function=at.function,
+            stack=stack,
+            call=told.call,
+            thread=threading.current_thread().name,
+            start_s=time.perf_counter(),
+            bytes=moved,
+            fact=told.fact,
+            allowed=allowed_reason(told.kind, told.fact),
+        )
+    )
+
+
+def _without_own(frame: FrameType | None) -> FrameType | None:
+    while frame is not None and origin_of(frame.f_code.co_filename) is Origin.HOSTLINT:
+        frame = frame.f_back
+    return frame
+
+
+def _call_of_torch(frame: FrameType | None) -> FrameType | None:
+    """The frame of torch that the innermost code outside torch called; None where that code called the function itself."""
+    below: FrameType | None = None
+    while frame is not None:
+        origin = origin_of(frame.f_code.co_filename)
+        if origin in _INNER:
+            below = frame
+        elif origin is not Origin.HOSTLINT:
+            return below
+        frame = frame.f_back
+    return None
