@@ -205,6 +205,7 @@ MESSAGES = [
     (FactKind.REBUILT_CONSTANT, "torch.arange(n)", "keep it per (shape, dtype, device)"),
     (FactKind.INVARIANT_WORK, "mask.float()", "compute it once before the loop"),
     (FactKind.CAST_PER_BLOCK, "mask.bool()", "once before that loop and hand it down"),
+    (FactKind.CONSTANT_PROJECTION, "self.to_k(text)", "compute it once for each request and branch"),
 ]
 
 

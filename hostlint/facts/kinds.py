@@ -43,3 +43,4 @@ class FactKind(Enum):
     OBSERVER_PAUSE = "observer-pause"  # a getter or log line that flushes the allocator or collects
     COLLECTOR_OFF = "collector-off"  # gc.disable() with nothing in the project that collects
     CAST_PER_BLOCK = "cast-per-block"  # mask.bool() in every block, which all get the same mask
+    CONSTANT_PROJECTION = "constant-projection"  # self.to_k(text) in a denoiser, whose text is the same at every step

@@ -89,14 +89,14 @@ class Hoisted:
         def leaf(node: int) -> bool | None:
             item: Any = frame.graph.nodes[node]
             if item[0] == Op.CALL:
-                return self._is_pure(frame, item, trains=body.trains)
+                return self.is_pure(frame, item, trains=body.trains)
             if item[0] == Op.ATTR and item[3] in PLACES:
                 return True
             if item[0] == Op.ATTR and item[3] in METADATA:
                 return None if not keeps_shapes else self._constancy.shapes.is_steady(fid, item[2])
             if item[0] == Op.ATTR and frame.node_name(node) in written:
                 return False
-            return self._is_kept(fid, node, item, trains=body.trains)
+            return self.is_kept(fid, node, item, trains=body.trains)
 
         return body.is_invariant(wanted, leaf)
 
@@ -112,7 +112,7 @@ class Hoisted:
         value = frame.value(call.node)
         return value.is_tensor and value.place is not Place.HOST and value.confidence > Confidence.POSSIBLE
 
-    def _is_pure(self, frame: Frame, item: Any, *, trains: bool) -> bool | None:
+    def is_pure(self, frame: Frame, item: Any, *, trains: bool = False) -> bool | None:
         """Whether the result of a call depends on its operands alone: None where these decide, False where it does not."""
         callee: Any = frame.graph.nodes[item[2]]
         detail = frame.value(item[2]).detail
@@ -130,7 +130,7 @@ class Hoisted:
             return None if self._evaluator.index.is_nn_module(detail.klass) and not trains else False
         return False
 
-    def _is_kept(self, fid: FunctionId, node: int, item: Any, *, trains: bool) -> bool | None:
+    def is_kept(self, fid: FunctionId, node: int, item: Any, *, trains: bool = False) -> bool | None:
         """An attribute or name that nothing in the loop can bind anew."""
         frame = self._evaluator.frame(fid)
         value = frame.value(node)

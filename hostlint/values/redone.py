@@ -8,6 +8,8 @@ from hostlint.facts.kinds import FactKind
 from hostlint.values.block_casts import BlockCasts
 from hostlint.values.constancy import Constancy
 from hostlint.values.hoisted import Hoisted
+from hostlint.values.per_step import StepConstancy
+from hostlint.values.projected import Projected
 from hostlint.values.rebuilt import Rebuilt
 
 if TYPE_CHECKING:
@@ -19,7 +21,9 @@ if TYPE_CHECKING:
     from hostlint.values.evaluator import Evaluator
     from hostlint.values.judging import Meeting
 
-KINDS = frozenset({FactKind.REBUILT_CONSTANT, FactKind.INVARIANT_WORK, FactKind.CAST_PER_BLOCK})  # what is found here
+KINDS = frozenset({
+    FactKind.REBUILT_CONSTANT, FactKind.INVARIANT_WORK, FactKind.CAST_PER_BLOCK, FactKind.CONSTANT_PROJECTION,
+})  # fmt: skip  # what is found here
 
 KERNELS = re.compile(r"(^|\.)(triton|helion|tilelang|cute|numba|gluon|pallas)\.")  # loops that a compiler of kernels unrolls
 
@@ -33,6 +37,7 @@ class Redone:
         self._rebuilt = Rebuilt(evaluator, constancy)
         self._hoisted = Hoisted(evaluator, constancy)
         self._casts = BlockCasts(evaluator, constancy, self._hoisted)
+        self._projected = Projected(evaluator, StepConstancy(evaluator, constancy, self._hoisted))
 
     def meetings(self, fid: FunctionId, is_hot: Callable[[int], bool], places: Places) -> Iterator[Meeting]:
         """What the hot places of one function compute again."""
@@ -43,3 +48,4 @@ class Redone:
         told = {meeting.site.first_line for meeting in rebuilt}  # one cause, one finding
         yield from (meeting for meeting in self._hoisted.meetings(fid, is_hot, places) if meeting.site.first_line not in told)
         yield from self._casts.meetings(fid, is_hot, places)
+        yield from self._projected.meetings(fid, is_hot, places)

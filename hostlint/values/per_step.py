@@ -1,0 +1,247 @@
+"""What a denoiser computes from its request at every step: which tensors of a forward are the same over the steps, and why."""
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from hostlint.facts.graph import Op, operands
+from hostlint.facts.schema import FunctionFlag
+from hostlint.heat.words import Walk, loop_walks
+from hostlint.values.constancy import METADATA, PLACES, Steady, argument_of
+from hostlint.values.detail import External, ExternalInstance, Function, Instance, Method
+from hostlint.values.hoisted import PROJECTIONS
+from hostlint.values.loops import TRAINS
+from hostlint.values.parameters import is_module_call
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from hostlint.facts.schema import FunctionOutline
+    from hostlint.index import FunctionId
+    from hostlint.values.constancy import Constancy
+    from hostlint.values.evaluator import Caller, Evaluator, Frame
+    from hostlint.values.hoisted import Hoisted
+
+TIME = re.compile(r"^(\w+_)?(timesteps?|time_?steps?|sigmas?|noise_level)$|^t$|^times?$")
+TEXT = re.compile(
+    r"^(encoder_hidden_states(_(?!mask|lens?|attention)\w+)?|context|(prompt|text|caption|txt|cap)_(embeds?|features?|feats?|states|tokens|emb)|"
+    r"captions?|txt|llm_features)$"
+)
+PREPARED = re.compile(
+    r"^(\w+_)?(mask|img_ids|txt_ids|position_ids|segment_ids|indicator|rotary_emb|freqs_cis|rope)$|^(encoder_hidden_states|txt)_mask$"
+)
+SMALL = re.compile(r"^(\w*pooled\w*|guidance|fps|\w+_size|\w+_shapes?|img_shapes|\w+_lens?|\w+_grid)$")  # same at every step, and cheap
+PARTS = re.compile(r"(Block|Layer|Attention|Attn|Processor|Norm|Embed|Projection|Proj|Head|MLP|FeedForward)\w*$")
+TRAINERS = re.compile(r"(^|_)(train\w*|fit|loss\w*|backward|distill\w*|finetune\w*)(_|$)|Trainer", re.IGNORECASE)
+KEY_VALUE = re.compile(r"^(\w+_)?(to_)?(k|v|kv|key|value|wk|wv)(_proj|_linear|_img|_txt|_text)?$")
+ACTIVATIONS = re.compile(r"^(act(_fn|ivation)?(_\d+)?|ff|mlp|gelu|silu)$")
+MODULE_PARTS = re.compile(f"{PROJECTIONS.pattern}|{KEY_VALUE.pattern}|{ACTIVATIONS.pattern}|^(weight|bias)$", re.IGNORECASE)
+ROPE = re.compile(r"(^|_)(rope|rotary\w*|pos_embed\w*)$")
+OPERATIONS = frozenset({
+    Op.INDEX, Op.SLICE, Op.BINOP, Op.UNARY, Op.COMPARE, Op.BOOL, Op.SEQUENCE, Op.UNPACK, Op.REFINE, Op.STAR,
+})  # fmt: skip
+IN_PLACE = frozenset({"+=", "-=", "*=", "/=", "//=", "%=", "**=", "&=", "|=", "^=", "<<=", ">>=", "@="})
+SIZES = frozenset({"size", "dim", "numel"})
+DEPTH = 7
+MANY = 12
+
+Given = tuple["str | None", ...] | None
+
+
+class StepConstancy:
+    """Answers for the nodes of any function, kept."""
+
+    def __init__(self, evaluator: Evaluator, constancy: Constancy, hoisted: Hoisted) -> None:
+        self._evaluator = evaluator
+        self._constancy = constancy
+        self._hoisted = hoisted
+        self._known: dict[tuple[FunctionId, int, int, Given], str | None] = {}
+        self._roots: dict[FunctionId, str] = {}
+
+    def of(self, fid: FunctionId, node: int, depth: int = DEPTH, given: Given = None) -> str | None:
+        """Why a node holds the same at every step: "" where nothing of the request is in it, None where it may change. `given` says so of
+        the arguments of one call; without it the parameters stand for all calls."""
+        key = (fid, node, depth, given)
+        if key not in self._known:
+            self._known[key] = None  # what depends on itself changes
+            self._evaluator.files |= 1 << fid[0]
+            self._known[key] = self._judge(fid, node, depth, given)
+        return self._known[key]
+
+    def all_of(self, fid: FunctionId, nodes: Iterable[int], depth: int = DEPTH, given: Given = None) -> str | None:
+        return _joined(self.of(fid, node, depth, given) for node in nodes)
+
+    def _judge(self, fid: FunctionId, node: int, depth: int, given: Given) -> str | None:
+        item: Any = self._evaluator.graph_of(fid).nodes[node]
+        op = item[0]
+        if op in (Op.CONST, Op.IMPORT, Op.FUNCTION, Op.CLASS):
+            return ""
+        if op == Op.PARAM:
+            return given[item[2]] if given is not None else self._parameter(fid, item[2], node, depth)
+        if op in (Op.ATTR, Op.GLOBAL):
+            return self._read(fid, node, item, depth, given)
+        if op == Op.CALL:
+            return self._call(fid, item, depth, given)
+        if op == Op.UNPACK and (made := self._evaluator.graph_of(fid).nodes[item[2]])[0] == Op.CALL:
+            whole = self.of(fid, item[2], depth, given)
+            return whole if whole is not None else self._inlined(fid, made, depth, given, item[3])
+        if op == Op.PHI:
+            return None if any(part >= node for part in item[2]) else self.all_of(fid, item[2], depth, given)
+        if op in OPERATIONS and not (op == Op.BINOP and item[2] in IN_PLACE):
+            return self.all_of(fid, operands(item), depth, given)
+        return None
+
+    def _read(self, fid: FunctionId, node: int, item: Any, depth: int, given: Given) -> str | None:
+        if item[0] == Op.ATTR and item[3] in METADATA | PLACES:
+            return ""
+        kept = self._hoisted.is_kept(fid, node, item)
+        if kept is None or (item[0] == Op.ATTR and MODULE_PARTS.search(item[3])):
+            return self.of(fid, item[2], depth, given)
+        return "" if kept else None
+
+    def _call(self, fid: FunctionId, item: Any, depth: int, given: Given) -> str | None:
+        frame = self._evaluator.frame(fid)
+        callee: Any = frame.graph.nodes[item[2]]
+        passed = [*item[3], *(value for _, value in item[4])]
+        if callee[0] == Op.ATTR and callee[3] in SIZES:
+            return ""
+        if is_layer(frame, item):
+            why = self.all_of(fid, passed, depth, given)
+            return why if why is not None else self._inlined(fid, item, depth, given)
+        if self._hoisted.is_pure(frame, item) is False:
+            return self._inlined(fid, item, depth, given)
+        method = callee[0] == Op.ATTR and not isinstance(frame.value(item[2]).detail, External)
+        return self.all_of(fid, [*([callee[2]] if method else []), *passed], depth, given)
+
+    def _inlined(self, fid: FunctionId, item: Any, depth: int, given: Given, position: int = -1) -> str | None:
+        """What a function of the project returns for the arguments of this call, or one part of the tuple that it returns."""
+        target = self._target(fid, item)
+        if target is None or depth <= 0 or item[5]:
+            return None
+        outline, graph = self._evaluator.index.function(target), self._evaluator.graph_of(target)
+        if outline.flags & (FunctionFlag.GENERATOR | FunctionFlag.ASYNC) or not graph.returns:
+            return None
+        parts = list(graph.returns)
+        if position >= 0:
+            whole: list[Any] = [graph.nodes[node] for node in parts]
+            if any(node[0] != Op.SEQUENCE or len(node[3]) <= position for node in whole):
+                return None
+            parts = [node[3][position] for node in whole]
+        return self.all_of(target, parts, depth - 1, self._arguments(fid, item, target, depth, given))
+
+    def _target(self, fid: FunctionId, item: Any) -> FunctionId | None:
+        detail = self._evaluator.frame(fid).value(item[2]).detail
+        if isinstance(detail, Function):
+            return detail.function
+        if isinstance(detail, Instance) and self._evaluator.index.is_nn_module(detail.klass):
+            return self._evaluator.index.find_method(detail.klass, "forward")
+        return None
+
+    def _arguments(self, fid: FunctionId, item: Any, target: FunctionId, depth: int, given: Given) -> Given:
+        outline = self._evaluator.index.function(target)
+        first = int(outline.owner >= 0 and not outline.flags & FunctionFlag.STATIC)
+        named = dict(item[4])
+        passed: list[str | None] = [""] * first
+        for position, param in enumerate(outline.params[first:]):
+            node = named.get(param.name, item[3][position] if position < len(item[3]) and param.kind == "positional" else -1)
+            passed.append(self.of(fid, node, depth, given) if node >= 0 else "" if param.default >= 0 else None)
+        return tuple(passed)
+
+    def _parameter(self, fid: FunctionId, position: int, node: int, depth: int) -> str | None:
+        outline = self._evaluator.index.function(fid)
+        name = outline.params[position].name
+        if position == 0 and outline.owner >= 0:
+            return ""
+        if root := self._root(fid):
+            if TEXT.match(name) or PREPARED.match(name):
+                return f"`{name}` is the request's, the same at every step of {root}"
+            return "" if SMALL.match(name) else None
+        if self._constancy.of(fid, node).steady > Steady.LOOP:
+            return ""
+        callers = [edge for edge in self._constancy.hot_callers(fid) if edge.certain] if depth else []
+        if not callers or len(callers) > MANY:
+            return None
+        whys = [why for edge in callers if (why := self._passed(fid, position, edge, depth - 1)) is not None]
+        if 2 * len(whys) <= len(callers):  # a part that several models share is told for most of them
+            return None
+        return next(filter(None, whys), "")
+
+    def _passed(self, fid: FunctionId, position: int, edge: Caller, depth: int) -> str | None:
+        argument = argument_of(self._evaluator, fid, position, edge)
+        if argument is None:
+            return None
+        where, node = argument
+        outline = self._evaluator.index.function(edge.caller)
+        loop = self._constancy.step_loop(edge.caller, outline.calls[edge.call_index].region)
+        if where == edge.caller and loop and loop_walks(outline.regions[loop].text, outline.regions[loop].targets) is Walk.STEPS:
+            trains = self._constancy.body(edge.caller, loop).trains or _is_training(outline)
+            line = outline.regions[loop].line
+            same = not trains and self._hoisted.is_same(edge.caller, node, loop)
+            return f"the loop in `{outline.qualname}`, line {line}, hands each step the same" if same else None
+        return self.of(where, node, depth)
+
+    def _root(self, fid: FunctionId) -> str:
+        """The name of a denoiser's forward: it takes the time and the text, and no loop over layers calls it; "" for others."""
+        if fid not in self._roots:
+            frame = self._evaluator.frame(fid)
+            names = [param.name for param in frame.outline.params]
+            takes = any(TIME.match(name) for name in names) and any(TEXT.match(name) for name in names)
+            whole = takes and self._is_whole_model(frame)
+            self._roots[fid] = f"`{frame.outline.qualname}`, which takes the time" if whole else ""
+        return self._roots[fid]
+
+    def _is_whole_model(self, frame: Frame) -> bool:
+        outline, index = frame.outline, self._evaluator.index
+        if not is_module_call(frame, outline) or PARTS.search(index.klass((frame.fid[0], outline.owner)).name):
+            return False
+        callers = self._constancy.hot_callers(frame.fid)
+        outlines = [index.function(edge.caller) for edge in callers]
+        for edge in callers:
+            self._evaluator.files |= 1 << edge.caller[0]
+        if outlines and all(_is_training(each) for each in outlines):
+            return False
+        for edge, each in zip(callers, outlines, strict=True):
+            loop = self._constancy.step_loop(edge.caller, each.calls[edge.call_index].region)
+            if loop and loop_walks(each.regions[loop].text, each.regions[loop].targets) is Walk.LAYERS:
+                return False
+        return True
+
+
+def _joined(whys: Iterable[str | None]) -> str | None:
+    """The first reason of several; None as soon as one may change."""
+    found = ""
+    for why in whys:
+        if why is None:
+            return None
+        found = found or why
+    return found
+
+
+def _is_training(outline: FunctionOutline) -> bool:
+    return bool(TRAINERS.search(outline.qualname)) or any(TRAINS.search(call.chain) for call in outline.calls)
+
+
+def is_projection(frame: Frame, item: Any) -> bool:
+    """A call of a layer that maps tokens to tokens: a projection, a norm, an embedding, a rotary table."""
+    name = _layer_name(frame, item)
+    return bool(PROJECTIONS.search(name) or KEY_VALUE.match(name) or ROPE.search(name)) and is_layer(frame, item)
+
+
+def is_layer(frame: Frame, item: Any) -> bool:
+    """A call of a module, which gives the same for the same inputs while nothing trains."""
+    detail = frame.value(item[2]).detail
+    if isinstance(detail, Instance):
+        return frame.evaluator.index.is_nn_module(detail.klass)
+    if isinstance(detail, ExternalInstance):
+        return detail.classes[0].startswith("torch.nn.")
+    name = _layer_name(frame, item)
+    unknown = detail is None or (isinstance(detail, Method) and not detail.receiver.is_tensor)
+    return unknown and bool(PROJECTIONS.search(name) or KEY_VALUE.match(name) or ROPE.search(name) or ACTIVATIONS.search(name))
+
+
+def _layer_name(frame: Frame, item: Any) -> str:
+    """The attribute that a call runs, `to_k` of `self.to_k(x)` and of `self.to_k[0](x)`; "" for other callees."""
+    callee: Any = frame.graph.nodes[item[2]]
+    while callee[0] == Op.INDEX:
+        callee = frame.graph.nodes[callee[2]]
+    return str(callee[3]) if callee[0] == Op.ATTR else ""

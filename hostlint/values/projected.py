@@ -1,0 +1,79 @@
+"""Projections of a request's tensors that a denoiser makes again at every step: text embeddings, keys and values, rotary tables."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hostlint.facts.graph import Op
+from hostlint.facts.kinds import FactKind
+from hostlint.model import Confidence
+from hostlint.values.judging import Meeting
+from hostlint.values.per_step import is_projection
+from hostlint.values.rebuilt import reachable, site_of
+from hostlint.values.value import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from hostlint.facts.schema import Call
+    from hostlint.facts.spans import Places, Spot
+    from hostlint.index import FunctionId
+    from hostlint.values.evaluator import Evaluator
+    from hostlint.values.per_step import StepConstancy
+
+UNMEASURED = "not measured: a matrix product and its launches for each repetition, more where the tensors are gathered over ranks"
+
+
+class Projected:
+    """Finds the layers that work on the same tensor at every step."""
+
+    def __init__(self, evaluator: Evaluator, steps: StepConstancy) -> None:
+        self._evaluator = evaluator
+        self._steps = steps
+
+    def meetings(self, fid: FunctionId, is_hot: Callable[[int], bool], places: Places) -> Iterator[Meeting]:
+        outline = self._evaluator.index.function(fid)
+        found: list[tuple[Call, Spot, str]] = []
+        for call in outline.calls:
+            why = self._why(fid, call) if call.node >= 0 and is_hot(call.region) else ""
+            spot = places(call, outline.calls) if why else None
+            if spot is not None:
+                found.append((call, spot, why))
+        if found and self._is_called_again(fid):
+            return
+        for call, spot, why in found:
+            if not self._is_told(fid, call, spot, found):
+                yield Meeting(FactKind.CONSTANT_PROJECTION, site_of(call, spot), call.chain, why, Confidence.LIKELY, UNMEASURED)
+
+    def _why(self, fid: FunctionId, call: Call) -> str:
+        """Why everything that a layer is given is the same at every step; "" where it may not be, or the call is no layer's."""
+        frame = self._evaluator.frame(fid)
+        item: Any = frame.graph.nodes[call.node]
+        if item[0] != Op.CALL or item[5] or not is_projection(frame, item):
+            return ""
+        given = [*item[3], *(value for _, value in item[4])]
+        if any(frame.value(part).place is Place.HOST for part in given):
+            return ""
+        return self._steps.all_of(fid, given) or ""
+
+    def _is_called_again(self, fid: FunctionId) -> bool:
+        """Whether a call of the whole function is itself such a place, and so told in place of what lies inside."""
+        index = self._evaluator.index
+        for edge in self._evaluator.surroundings.callers(fid):
+            call = index.function(edge.caller).calls[edge.call_index]
+            if edge.certain and call.node >= 0 and self._why(edge.caller, call):
+                self._evaluator.files |= 1 << edge.caller[0]
+                return True
+        return False
+
+    def _is_told(self, fid: FunctionId, call: Call, spot: Spot, found: list[tuple[Call, Spot, str]]) -> bool:
+        """In one statement the outermost layer speaks for those inside it; of a chain over statements the first one."""
+        graph = self._evaluator.graph_of(fid)
+        for other, there, _ in found:
+            if other is call:
+                continue
+            same = spot.statement == there.statement
+            if same and call.node in reachable(graph, [other.node]):
+                return True
+            if not same and other.node in reachable(graph, [call.node]):
+                return True
+        return False
