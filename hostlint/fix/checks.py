@@ -81,16 +81,22 @@ def compare(patch: Patch, mended: Sequence[Entry], others: Sequence[Entry], now:
     refused: list[tuple[Entry, str]] = []
     for (code, offset), found in places.items():
         stays = next((one for one in mended if one.finding.code == code and _covers(patch, one, offset)), None)
-        same = next((one for one in vanished if (one.finding.code, one.finding.function) == (code, found.function)), None)
-        if stays is not None:
-            refused.append((stays, "the finding would stay"))
-        elif same is not None:
+        alike = (one for one in vanished if (one.finding.code, one.finding.function) == (code, found.function))
+        same = next((one for one in alike if stays is None or _inside(one, stays)), None)
+        if same is not None:
             vanished.remove(same)
             left.append(Entry(found, same.known))
+        elif stays is not None:
+            refused.append((stays, "the finding would stay"))
         else:
             reason = f"{code} {found.name} would come in its place"
             refused += [(entry, reason) for entry in _causes(patch, mended, found, offset)]
     return Verdict(tuple(left), tuple(refused))
+
+
+def _inside(one: Entry, other: Entry) -> bool:
+    inner, outer = one.finding.span, other.finding.span
+    return (outer.line, outer.column) <= (inner.line, inner.column) and (inner.end_line, inner.end_column) <= (outer.end_line, outer.end_column)
 
 
 def _covers(patch: Patch, entry: Entry, offset: int) -> bool:

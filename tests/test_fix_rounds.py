@@ -1,0 +1,228 @@
+"""Rounds: what the fixer applies, withholds and leaves, shown with a rule of its own: every `bad` of a text is a finding."""
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hostlint.fix import rounds
+from hostlint.fix.rounds import Fixer, Result, Wanted
+from hostlint.model import Applicability, Confidence, Edit, FileError, Finding, Fix, Heat, HeatLevel, ScanResult, Severity, Span
+from hostlint.project import SourceFile
+from hostlint.scan import Outcome
+from hostlint.settings import Options, resolve
+from hostlint.sources import Sources
+
+if TYPE_CHECKING:
+    import pytest
+
+Make = Callable[[str, int, "re.Match[str]"], "Fix | None"]
+FILE = Path("/nowhere/mod.py")
+
+
+def span(line: int, found: re.Match[str]) -> Span:
+    return Span(line, found.start() + 1, line, found.end() + 1)
+
+
+def exact(*edits: Edit) -> Fix:
+    return Fix(Applicability.EXACT, "write good", edits)
+
+
+def to_good(text: str, line: int, found: re.Match[str]) -> Fix:
+    return exact(Edit(span(line, found), "good"))
+
+
+@dataclass
+class Scanner:
+    """Scans one text; a word in `words` is a finding of the rule with that code."""
+
+    text: str
+    make: Make = to_good
+    words: Mapping[str, str] = field(default_factory=lambda: {"bad": "HL201"})
+    baseline: Path | None = None
+    texts: list[str] = field(default_factory=list)
+    broken: Callable[[str], bool] = lambda text: False
+
+    def __call__(self, texts: Mapping[Path, str]) -> Outcome:
+        text = texts.get(FILE, self.text)
+        self.texts.append(text)
+        settings = replace(resolve(Options(working=Path("/nowhere"), paths=(FILE,), isolated=True, cache=False)), baseline=self.baseline)
+        source = SourceFile("mod.py", FILE, True, "mod", text)
+        lines = enumerate(text.splitlines(), 1)
+        findings = tuple(self._finding(text, number, hit) for number, line in lines for hit in self._hits(line))
+        errors = (FileError("mod.py", 1, "the rule failed"),) if self.broken(text) else ()
+        return Outcome(ScanResult(findings, errors), settings, Sources(Path("/nowhere"), {"mod.py": text}), (source,))
+
+    def _hits(self, line: str) -> list[re.Match[str]]:
+        """A word, with the arguments of a call; words inside those are hits of their own."""
+        pattern = re.compile(r"\b(" + "|".join(self.words) + r")\b(\(.*\))?")
+        return [hit for start in range(len(line)) if (hit := pattern.match(line, start))]
+
+    def _finding(self, text: str, number: int, hit: re.Match[str]) -> Finding:
+        code = self.words[hit[1]]
+        fix = self.make(text, number, hit)
+        return Finding(
+            code, f"rule-{code}", "mod.py", span(number, hit), "it waits", Severity.WARNING, Confidence.CERTAIN, "f", Heat(HeatLevel.LOOP),
+            "", fix, (number, number),
+        )  # fmt: skip
+
+
+def run(scanner: Scanner, wanted: Wanted = Wanted()) -> Result:  # noqa: B008 - frozen
+    return Fixer(scanner, wanted, scanner.text.encode()).run()
+
+
+def text_of(result: Result, scanner: Scanner) -> str:
+    return result.files[0].text if result.files else scanner.text
+
+
+def test_all_findings_of_a_file_in_one_round() -> None:
+    scanner = Scanner("x = bad + bad\ny = 1\nz = bad\n")
+    result = run(scanner)
+    assert text_of(result, scanner) == "x = good + good\ny = 1\nz = good\n"
+    assert len(scanner.texts) == 2
+    assert [finding.span.line for finding in result.mended] == [1, 1, 3]
+    assert not result.left
+    assert not result.errors
+
+
+def test_overlapping_fixes_take_turns() -> None:
+    def whole_call(text: str, line: int, found: re.Match[str]) -> Fix:
+        return exact(Edit(span(line, found), f"good{found[2]}"))
+
+    scanner = Scanner("x = bad(bad(1))\n", whole_call)
+    result = run(scanner)
+    assert scanner.texts == ["x = bad(bad(1))\n", "x = good(bad(1))\n", "x = good(good(1))\n"]
+    assert len(result.mended) == 2
+
+
+def test_a_fix_that_would_lose_a_comment_is_withheld() -> None:
+    def whole_line(text: str, line: int, found: re.Match[str]) -> Fix:
+        return exact(Edit(Span(line, 1, line + 1, 1), f"x = good{'  # why' if 'keeps' in text else ''}\n"))
+
+    scanner = Scanner("x = bad  # why\n", whole_line)
+    result = run(scanner)
+    assert not result.files
+    assert result.left[0].withheld == "a comment would be lost"
+    assert len(scanner.texts) == 1
+    scanner = Scanner("x = bad  # why\nkeeps = 1\n", whole_line)
+    assert text_of(run(scanner), scanner) == "x = good  # why\nkeeps = 1\n"
+
+
+def test_a_fix_that_does_not_compile_is_withheld_and_others_are_not() -> None:
+    def make(text: str, line: int, found: re.Match[str]) -> Fix:
+        return exact(Edit(span(line, found), "good good" if line == 2 else "good"))
+
+    scanner = Scanner("x = bad\ny = bad\nz = bad\n", make)
+    result = run(scanner)
+    assert text_of(result, scanner) == "x = good\ny = bad\nz = good\n"
+    assert [(one.finding.span.line, one.withheld) for one in result.left] == [(2, "the result would not compile: invalid syntax")]
+
+
+def test_a_finding_that_stays_takes_its_fix_back() -> None:
+    def make(text: str, line: int, found: re.Match[str]) -> Fix:
+        return exact(Edit(span(line, found), "(bad)" if line == 1 else "good"))
+
+    scanner = Scanner("x = bad\ny = bad\n", make)
+    result = run(scanner)
+    assert text_of(result, scanner) == "x = bad\ny = good\n"
+    assert [one.withheld for one in result.left] == ["the finding would stay"]
+
+
+def test_a_finding_that_would_come_takes_the_fix_back() -> None:
+    def make(text: str, line: int, found: re.Match[str]) -> Fix | None:
+        new = "worse" if line == 2 else "good"
+        return exact(Edit(span(line, found), new)) if found[1] == "bad" else None
+
+    scanner = Scanner("x = bad\ny = bad\nz = worse\n", make, {"bad": "HL201", "worse": "HL101"})
+    result = run(scanner)
+    assert text_of(result, scanner) == "x = good\ny = bad\nz = worse\n"
+    assert [(one.finding.code, one.withheld) for one in result.left] == [
+        ("HL201", "HL101 rule-HL101 would come in its place"),
+        ("HL101", ""),
+    ]
+
+
+def test_findings_of_others_may_move() -> None:
+    def make(text: str, line: int, found: re.Match[str]) -> Fix | None:
+        new = (Edit(Span(1, 1, 1, 1), "import torch\n"), Edit(span(line, found), "something = longer"))
+        return exact(*new) if found[1] == "bad" else None
+
+    scanner = Scanner("worse\nbad; worse\nworse\n", make, {"bad": "HL201", "worse": "HL101"})
+    result = run(scanner)
+    assert text_of(result, scanner) == "import torch\nworse\nsomething = longer; worse\nworse\n"
+    assert [(one.finding.span.line, one.finding.span.column) for one in result.left] == [(2, 1), (3, 21), (4, 1)]
+
+
+def test_a_rule_that_fails_on_the_result_takes_the_fixes_back() -> None:
+    scanner = Scanner("x = bad\n", broken=lambda text: "good" in text)
+    result = run(scanner)
+    assert not result.files
+    assert result.left[0].withheld == "the rule failed"
+
+
+def test_review_only_where_asked_for() -> None:
+    def review(text: str, line: int, found: re.Match[str]) -> Fix:
+        return Fix(Applicability.REVIEW if line == 1 else Applicability.EXACT, "m", (Edit(span(line, found), "good"),))
+
+    scanner = Scanner("x = bad\ny = bad\n", review)
+    assert text_of(run(scanner), scanner) == "x = bad\ny = good\n"
+    assert text_of(run(scanner, Wanted(review=True)), scanner) == "x = good\ny = good\n"
+
+
+def test_what_the_baseline_knows_is_left_unless_asked_for(tmp_path: Path) -> None:
+    from hostlint import baseline
+    from hostlint.fingerprint import Fingerprints
+
+    scanner = Scanner("x = bad\ny = bad\n")
+    first = scanner({})
+    known = Fingerprints(first.settings.root, first.sources).of(first.result.findings[0])
+    scanner.baseline = tmp_path / "known.jsonl"
+    scanner.baseline.write_text(baseline.dump({known: 1}), encoding="utf-8")
+    result = run(scanner)
+    assert text_of(result, scanner) == "x = bad\ny = good\n"
+    assert (result.baselined, result.left) == (1, ())
+    everything = run(scanner, Wanted(baselined=True))
+    assert text_of(everything, scanner) == "x = good\ny = good\n"
+
+
+def test_a_known_finding_whose_statement_is_rewritten_stays_known(tmp_path: Path) -> None:
+    from hostlint import baseline
+    from hostlint.fingerprint import Fingerprints
+
+    def make(text: str, line: int, found: re.Match[str]) -> Fix | None:
+        return to_good(text, line, found) if found[1] == "bad" else None
+
+    scanner = Scanner("x = bad + worse\n", make, {"bad": "HL201", "worse": "HL101"})
+    first = scanner({})
+    known = Fingerprints(first.settings.root, first.sources).of(first.result.findings[1])
+    scanner.baseline = tmp_path / "known.jsonl"
+    scanner.baseline.write_text(baseline.dump({known: 1}), encoding="utf-8")
+    result = run(scanner)
+    assert text_of(result, scanner) == "x = good + worse\n"
+    assert (result.baselined, result.left) == (1, ())
+
+
+def test_fixes_that_do_not_come_to_an_end_change_nothing_and_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rounds, "MOST_ROUNDS", 3)
+
+    def one_at_a_time(text: str, line: int, found: re.Match[str]) -> Fix:
+        return exact(Edit(Span(1, 1, 1, 2), text[0]), Edit(span(line, found), "good"))
+
+    scanner = Scanner("x = [bad, bad, bad, bad, bad]\n", one_at_a_time)
+    result = run(scanner)
+    assert not result.files
+    assert not result.mended
+    assert [error.message for error in result.errors] == [
+        "the fixes of rule-HL201 do not come to an end in 3 rounds; the file is left as it is"
+    ]
+    assert len(result.left) == 5
+
+
+def test_bytes_that_cannot_be_kept_leave_the_file_alone() -> None:
+    scanner = Scanner("x = bad\n")
+    result = Fixer(scanner, Wanted(), b"# coding: utf-7\nx = bad  # +AGE-\n").run()
+    assert not result.files
+    assert result.errors[0].path == "mod.py"
+    assert len(result.left) == 1
