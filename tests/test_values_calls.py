@@ -979,6 +979,11 @@ PROJECTS: list[tuple[str, str, Mapping[str, str]]] = [
         "main.py": "def f(x):\n    return x\n",
         "lib.py": "import torch\nfrom main import f\ndef g():\n    f(torch.zeros(2, device='cuda'))\n",
     }),
+    ("an argument that only a test passes on the host", "device", {
+        "main.py": "def f(x):\n    return x\n",
+        "lib.py": "import torch\nfrom main import f\ndef g():\n    f(torch.zeros(2, device='cuda'))\n",
+        "tests/test_main.py": "import torch\nfrom main import f\ndef test_f():\n    f(torch.zeros(2))\n",
+    }),
     ("functions of one name in two files", "host", {
         "main.py": "import torch\nimport lib\ndef g():\n    return torch.zeros(2)\ndef f():\n    return g()\n",
         "lib.py": "import torch\ndef g():\n    return torch.zeros(2, device='cuda')\n",

@@ -15,7 +15,7 @@ from hostlint.values.arguments import Argument, Bound, bind
 from hostlint.values.builtin_calls import BUILTINS, METHODS, WEIGHTS_ON_HOST
 from hostlint.values.conventions import MODELS, UPLOADERS, conventional
 from hostlint.values.detail import Class, External, ExternalInstance, Function, Instance, Items, ListOf, Method, Partial
-from hostlint.values.lattice import NEVER, NUMBER, NUMPY, PYTHON, TENSOR, UNKNOWN, combine
+from hostlint.values.lattice import NEVER, NUMBER, NUMPY, PYTHON, TENSOR, UNKNOWN, combine, device_name
 from hostlint.values.results import has_large_shape, result
 from hostlint.values.value import Place, Value
 
@@ -59,7 +59,14 @@ def call(frame: Frame, node: Any) -> Value:
     arguments = [Argument(frame.values[part], frame.node_name(part), part) for part in argument_nodes]
     keywords = [(name, Argument(frame.values[part], frame.node_name(part), part)) for name, part in keyword_nodes]
     name = frame.node_name(callee_node).rpartition(".")[2]
-    return _returned(Call(frame, frame.values[callee_node], name, arguments, keywords, starred, line))
+    value = _returned(Call(frame, frame.values[callee_node], name, arguments, keywords, starred, line))
+    if value.place is Place.UNKNOWN and any(name == "device" and _is_host(argument.value) for name, argument in keywords):
+        return Value(Place.TENSOR, confidence=Confidence.POSSIBLE)  # nobody knows what was made, but it was asked for on the host
+    return value
+
+
+def _is_host(value: Value) -> bool:
+    return value.detail is not None and device_name(value.detail) == "host"
 
 
 def _returned(made: Call) -> Value:

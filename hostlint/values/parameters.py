@@ -2,10 +2,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from hostlint.facts.graph import Op
 from hostlint.facts.schema import FunctionFlag, FunctionOutline, Param
+from hostlint.heat.nature import is_unused
 from hostlint.model import Confidence
 from hostlint.values import annotated
 from hostlint.values.conventions import conventional
@@ -68,7 +69,8 @@ def _general(frame: Frame, position: int, param: Param) -> Value:
     if passed.place is Place.PYTHON and not (declared.is_tensor and is_none(passed)):
         return passed
     if conventions.is_host_name(param.name):
-        return declared if declared.place is not Place.UNKNOWN else UNKNOWN
+        on_host = declared.is_tensor and conventions.says_host(param.name)
+        return replace(declared, confidence=Confidence.POSSIBLE) if on_host else declared
     if passed.confidence is Confidence.POSSIBLE and passed.place is not Place.UNKNOWN:
         return replace(declared, confidence=Confidence.POSSIBLE) if declared.is_tensor else UNKNOWN
     by_convention = _by_convention(frame, param, declared)
@@ -124,7 +126,8 @@ def constant(node: Node) -> Value:
 def _from_callers(frame: Frame, position: int) -> Value:
     """The join of what the project's calls pass; a default that some call leaves in place counts too."""
     evaluator = frame.evaluator
-    callers = [caller for caller in evaluator.surroundings.callers(frame.fid) if caller.certain]
+    # what tests and benchmarks pass is whatever suits them
+    callers = [one for one in evaluator.surroundings.callers(frame.fid) if one.certain and not is_unused(evaluator.index.files[one.caller[0]])]
     if not callers or len(callers) > MANY_CALLERS:
         return UNKNOWN
     if frame.fuel <= 0:
@@ -168,9 +171,16 @@ def _passed(frame: Frame, caller: Caller, position: int) -> Value | None:
         return UNKNOWN
     passing = evaluator.frame(caller.caller, frame.fuel - 1)
     value = passing.value(argument)
-    if value.place in (Place.UNKNOWN, Place.TENSOR) and evaluator.conventions.says_host(passing.node_name(argument)):
-        return Value(Place.TENSOR, confidence=Confidence.POSSIBLE)  # `lengths=plan.lengths_cpu`
+    if value.place in (Place.UNKNOWN, Place.TENSOR) and evaluator.conventions.says_host(passing.node_name(_whole(nodes, argument))):
+        return Value(Place.TENSOR, confidence=Confidence.POSSIBLE)  # `lengths=plan.lengths_cpu[i]`
     return replace(value, fresh=False)
+
+
+def _whole(nodes: Sequence[Node], node: int) -> int:
+    """What an element or a part was taken from."""
+    while nodes[node][0] == Op.INDEX:
+        node = cast("int", nodes[node][2])
+    return node
 
 
 def _offset(outline: FunctionOutline) -> int:

@@ -24,6 +24,18 @@ def shortest(lens: torch.Tensor) -> int:
     return int(lens.min())  # expect: HL102
 
 
+def first(lens: torch.Tensor, mask: torch.Tensor) -> int:
+    if mask[0] > 0:  # ok: made on the host, by whatever the grammar is
+        return 0
+    return int(lens[0])  # ok: a row of the host's copy
+
+
+def last(lens: torch.Tensor, mask: torch.Tensor) -> int:
+    if mask[0] > 0:  # expect: HL103
+        return 0
+    return int(lens[-1])  # expect: HL102
+
+
 def agree(device: torch.device, group, cpu_group):
     dist.barrier(group=cpu_group)  # ok: between the hosts
     dist.barrier(group=group)  # expect: HL117
@@ -39,9 +51,11 @@ def copied(batch: Batch, lens: torch.Tensor, long: bool):
     return (lens.cpu() if is_capturing else lens_cpu), rest  # ok: once for every graph
 
 
-def decode_step(model, batch: Batch, x: torch.Tensor, plan: dict[str, torch.Tensor]):
+def decode_step(model, batch: Batch, x: torch.Tensor, plan: dict[str, torch.Tensor], grammar):
     longest(batch.lens_cpu)
     shortest(batch.lens)
+    first(batch.lens_cpu[0], grammar.allocate(3, device="cpu"))
+    last(batch.lens[0], grammar.allocate(3, device=x.device))
     agree(x.device, batch.group, batch.cpu_group)
     batch.lens_cpu.max().item()  # ok: the host's copy
     batch.lens.max().item()  # expect: HL101
@@ -55,4 +69,4 @@ def decode_step(model, batch: Batch, x: torch.Tensor, plan: dict[str, torch.Tens
 class Decoder:
     def run(self, model, batch: Batch, tokens, plan: dict[str, torch.Tensor]):
         for token in tokens:
-            decode_step(model, batch, token, plan)
+            decode_step(model, batch, token, plan, self.grammar)
