@@ -126,8 +126,8 @@ def constant(node: Node) -> Value:
 def _from_callers(frame: Frame, position: int) -> Value:
     """The join of what the project's calls pass; a default that some call leaves in place counts too."""
     evaluator = frame.evaluator
-    # what tests and benchmarks pass is whatever suits them
-    callers = [one for one in evaluator.surroundings.callers(frame.fid) if one.certain and not is_unused(evaluator.index.files[one.caller[0]])]
+    files = evaluator.index.files  # what tests and benchmarks pass is whatever suits them
+    callers = [one for one in evaluator.surroundings.callers(frame.fid) if one.certain and not is_unused(files[one.caller[0]])]
     if not callers or len(callers) > MANY_CALLERS:
         return UNKNOWN
     if frame.fuel <= 0:
