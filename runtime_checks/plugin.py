@@ -42,9 +42,10 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
         yield
         return
     limit, warmup = _limit(marker)
-    for _ in range(warmup):
-        item.runtest()
     with limit.watching() as events:
+        for _ in range(warmup):
+            item.runtest()
+        events.clear()
         outcome: Any = yield
     _note(item, events)
     if outcome.excinfo is None and (complaint := limit.complaint(events)):
@@ -120,7 +121,7 @@ def _new_limit(**options: Any) -> HostSyncLimit:
 
 
 def _note(item: pytest.Item, events: list[HostEvent]) -> None:
-    item.stash.setdefault(_EVENTS, []).extend(events)
+    item.stash.setdefault(_EVENTS, []).extend(event for event in events if event.kind not in ("flush", "collect"))
 
 
 def _plain(event: HostEvent) -> dict[str, Any]:

@@ -68,11 +68,12 @@ def record_host_events(device: str = "auto", *, every_thread: bool = False) -> I
 def recording(sink: Sink, device: str = "auto", *, every_thread: bool = False) -> Iterator[Device]:
     """The same for any sink; yields the device that was chosen."""
     chosen = choose_device(device)
+    watching = _watching(chosen)
     with ExitStack() as stack:
         stack.enter_context(listening(sink, every_thread=every_thread))
         stack.enter_context(collecting())
         stack.enter_context(flushing())
-        stack.enter_context(_watching(chosen))
+        stack.enter_context(watching)
         yield chosen
 
 
