@@ -1,0 +1,107 @@
+"""Times one call on the host, with a spin kernel queued before it and with an empty queue, and counts the debug mode's warnings."""
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from enum import Enum
+from statistics import median
+
+import torch
+
+SPIN_S = 0.02
+REPEATS = 3
+HOST_WORK_S = 0.01  # a call that holds the host so long with an empty queue is work of the host, whatever the device does
+MARK = "called a synchronizing CUDA operation"
+_CYCLES = 20_000_000
+
+
+class Kind(str, Enum):
+    FREE = "free"
+    WAIT = "device-wait"
+    HOST_WORK = "host-work"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What was measured of one form; seconds are medians on the host."""
+
+    blocks: bool  # the call returned only after the stream had drained
+    debug_mode_warns: bool
+    warnings: int
+    kind: Kind
+    idle_s: float
+    busy_s: float
+
+    def as_json(self) -> dict[str, object]:
+        return {**asdict(self), "kind": self.kind.value, "idle_s": round(self.idle_s, 7), "busy_s": round(self.busy_s, 7)}
+
+
+class Spin:
+    """Keeps the current stream busy for a given time."""
+
+    def __init__(self) -> None:
+        self._per_second = max(self._rate() for _ in range(3))
+
+    def _rate(self) -> float:
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        torch.cuda._sleep(_CYCLES)
+        end.record()
+        end.synchronize()
+        return _CYCLES / start.elapsed_time(end) * 1000
+
+    def start(self, seconds: float) -> torch.cuda.Event:
+        """Returns an event behind the kernel: once it has come, the stream had drained."""
+        torch.cuda._sleep(int(self._per_second * seconds))
+        done = torch.cuda.Event()
+        done.record()
+        return done
+
+
+def read(call: Callable[[], None], spin: Spin) -> Reading:
+    """The call is run once before anything counts, so that kernels are loaded and handles and blocks of memory exist."""
+    for _ in range(2):
+        call()
+        torch.cuda.synchronize()
+    warned = _warnings(call)
+    torch.cuda.synchronize()
+    idle = median(_timed(call) for _ in range(REPEATS))
+    length = SPIN_S if idle < SPIN_S / 3 else min(3 * idle + SPIN_S, 1.0)
+    found = [_behind(call, spin, length) for _ in range(REPEATS)]
+    busy = median(took for took, _ in found)
+    blocks = sum(drained for _, drained in found) * 2 > REPEATS and busy > 0.6 * length
+    kind = Kind.WAIT if blocks else Kind.HOST_WORK if idle > HOST_WORK_S else Kind.FREE
+    return Reading(blocks, warned > 0, warned, kind, idle, busy)
+
+
+def _timed(call: Callable[[], None]) -> float:
+    began = time.perf_counter()
+    call()
+    took = time.perf_counter() - began
+    torch.cuda.synchronize()
+    return took
+
+
+def _behind(call: Callable[[], None], spin: Spin, length: float) -> tuple[float, bool]:
+    done = spin.start(length)
+    began = time.perf_counter()
+    call()
+    took = time.perf_counter() - began
+    drained = done.query()
+    torch.cuda.synchronize()
+    return took, drained
+
+
+def _warnings(call: Callable[[], None]) -> int:
+    before = torch.cuda.get_sync_debug_mode()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        torch.cuda.set_sync_debug_mode("warn")
+        try:
+            call()
+        finally:
+            torch.cuda.set_sync_debug_mode(before)
+    return sum(MARK in str(one.message) for one in caught)
