@@ -595,3 +595,23 @@ def test_an_autoencoder_that_only_serves_is_no_step() -> None:
     """
     assert not differences(main=source.replace("LEVEL", "request"))
     assert not differences(main=source.replace("LEVEL", "call"), fit=training)
+
+
+@pytest.mark.parametrize(("take", "name", "level"), [
+    ("self.queue.get()", "encoder_step", "request"), ("self.socket.recv()", "encoder_step", "request"),
+    ("self.queue.get()", "run_batch", "loop"), ("self.counter()", "encoder_step", "loop"),
+])  # fmt: skip
+def test_a_loop_that_receives_serves_requests_unless_it_runs_batches(take: str, name: str, level: str) -> None:
+    assert not differences(main=f"""
+    class Scheduler:
+        def loop(self):
+            while self.running:
+                message = {take}
+                probe()  # {level}
+                self.{name}(message)
+
+        def {name}(self, message):
+            self.model(message)
+            for t in message.timesteps:
+                self.model(t)
+    """)

@@ -23,6 +23,16 @@ def marked(body: str) -> dict[int, str]:
 
 
 PROGRAMS = {
+    "a function that releases": """
+        class Manager:
+            def step(self, x):
+                self.empty_after_release()
+                self.empty_now()
+            def empty_after_release(self):
+                torch.cuda.empty_cache()
+            def empty_now(self):
+                torch.cuda.empty_cache()  # HL401
+        """,
     "spellings": """
         from accelerate.utils.memory import clear_device_cache
         def run(model, x, steps: int, platform):

@@ -163,6 +163,8 @@ class StepLoops:
         hides = LoopKind.STEPS in inner or LoopKind.OUTER in inner or any(edge.callee in self._hides for edge in edges)
         if walk is Walk.REQUESTS or (walk is Walk.UNKNOWN and self._serves(shape, loop, exposing, edges)):
             return LoopKind.OUTER
+        if hides and walk is Walk.UNKNOWN and self._receives(shape, loop):
+            return LoopKind.OUTER
         if loop in shape.steps:
             return step
         if not hides:
@@ -186,6 +188,13 @@ class StepLoops:
             return True
         endless = shape.outline.regions[loop].text.startswith("while")
         return endless and all(words.names_request(self._graph.index.function(edge.callee).name) for edge in works)
+
+    def _receives(self, shape: Shape, loop: int) -> bool:
+        """Whether each round of an endless loop waits for a message, which is a request, unless it forms batches of what has come."""
+        if not shape.outline.regions[loop].text.startswith("while"):
+            return False
+        chains = [call.chain for call in shape.outline.calls if shape.loop_of[call.region] == loop]
+        return any(map(words.receives, chains)) and not any(words.names_batch(words.last_name(chain)) for chain in chains)
 
     def _is_rate(self, shape: Shape, edge: Edge) -> bool:
         return edge.call_index >= 0 and words.names_rate(words.last_name(shape.outline.calls[edge.call_index].chain))

@@ -33,6 +33,9 @@ _OUTER_CALL = re.compile(
     r"(^|_)(epoch|request|eval|evaluate|validate|validation|val|test|prompt|callback|log|print|progress|writer|report|hook|key)(_|$)"
 )
 _SERVES = re.compile(r"(^|_)(requests?|reqs?|jobs?|tasks?|messages?|msgs?|rpc|commands?)(_|$)", re.IGNORECASE)
+_RECEIVES = re.compile(r"(^|_)(recv|receive|poll)(_|$)")
+_QUEUE = re.compile(r"(queue|inbox|mailbox|q)$")
+_BATCH = re.compile(r"(^|_)(micro_?)?batch(_|$)")
 _NO_STEPPER = re.compile(r"(^|_)(client|clients|prof|profiler|progress|bar|pbar|tqdm|timer|event|gc|callback|callbacks)$", re.IGNORECASE)
 
 _STEPS = re.compile(
@@ -106,6 +109,19 @@ def names_requests(name: str) -> bool:
 def names_request(name: str) -> bool:
     """A function of that name serves one request: `_handle_worker_request`."""
     return bool(_SERVES.search(name)) and not _RATE_CALL.search(name)
+
+
+@cache
+def receives(chain: str) -> bool:
+    """`socket.recv()`, `self._recv_work()`, `queue.get()`: the call waits for somebody else's message."""
+    name = last_name(chain)
+    return bool(_RECEIVES.search(name)) or (name in ("get", "take") and bool(_QUEUE.search(receiver_name(chain))))
+
+
+@cache
+def names_batch(name: str) -> bool:
+    """A function of that name runs or forms a batch: `run_batch`, `get_next_batch_to_run`."""
+    return bool(_BATCH.search(name))
 
 
 @cache

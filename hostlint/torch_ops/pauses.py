@@ -16,7 +16,7 @@ ALLOCATOR = re.compile(
 )
 # Functions whose work it is to give memory back between two uses of the device: what they flush is meant.
 RELEASES = re.compile(
-    r"(^|_)(off_?load(ed|ing|er)?|on_?load|sleep|wake(_?up)?|un_?load|swap|tear_?down|shut_?down|close|idle|oom|out_of_memory|recover(y)?|evict|"
+    r"(^|_)(off_?load(ed|ing|er)?|on_?load|sleep|wake(_?up)?|un_?load|swap|tear_?down|shut_?down|close|idle|oom|out_of_memory|recover(y)?|evict|release[ds]?|"
     r"destroy|drop|exit|del|retry|update_weights|reload|load|restart|abort|hibernate|resume|suspend|free_(gpu|cuda|model|vram)\w*|"
     r"aggressive_\w+)(_|$)",
     re.IGNORECASE,
