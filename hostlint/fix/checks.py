@@ -96,7 +96,8 @@ def compare(patch: Patch, mended: Sequence[Entry], others: Sequence[Entry], now:
 
 def _inside(one: Entry, other: Entry) -> bool:
     inner, outer = one.finding.span, other.finding.span
-    return (outer.line, outer.column) <= (inner.line, inner.column) and (inner.end_line, inner.end_column) <= (outer.end_line, outer.end_column)
+    begins = (outer.line, outer.column) <= (inner.line, inner.column)
+    return begins and (inner.end_line, inner.end_column) <= (outer.end_line, outer.end_column)
 
 
 def _covers(patch: Patch, entry: Entry, offset: int) -> bool:

@@ -24,8 +24,9 @@ def import_edit(outline: Outline, line: str) -> Edit:
     if previous is None:
         previous = next((one for one in head[:1] if _is_docstring(one)), None)
     if previous is None:
-        first = _first_line(outline, body[0]) if body else len(outline.lines) + 1
-        return _insertion(first, f"{line}\n")
+        first = body[0] if body else None
+        gap = "\n" if isinstance(first, IMPORTS) and _section(first) != _section(new) else ""
+        return _insertion(_first_line(outline, first) if first is not None else len(outline.lines) + 1, f"{line}\n{gap}")
     gap = "\n" if not isinstance(previous, IMPORTS) or _section(previous) != _section(new) else ""
     return _insertion(_line_after(outline, previous), f"{gap}{line}\n")
 

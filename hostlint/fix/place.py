@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hostlint.fix.imports import helper_edit, import_edit
-from hostlint.fix.outline import FUNCTIONS, LOOPS, SCOPES
+from hostlint.fix.outline import FUNCTIONS, LOOPS
 from hostlint.model import Applicability, Edit, Fix, Span
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Place:
     def _loops(self) -> Iterator[Loop]:
         for number in range(len(self.path) - 1, 0, -1):
             outer, inner = self.path[number - 1], self.path[number]
-            if isinstance(inner, SCOPES):
+            if isinstance(inner, (*FUNCTIONS, ast.ClassDef)):
                 return
             if isinstance(outer, LOOPS) and inner in outer.body:
                 yield outer
