@@ -67,7 +67,7 @@ def joined(record: Record, made: Join, shown: Sequence[Finding]) -> Record:
     verdicts = [(finding, made.confirmed(finding)) for finding in shown]
     ranked = sorted(verdicts, key=lambda one: (-(one[1].blocked_s or 0.0), -one[1].count, one[0].sort_key))
     objects = tuple({**finding_object(finding), "confirmed": confirmed_object(verdict)} for finding, verdict in ranked)
-    return replace(record, findings=objects, unpredicted=made.unpredicted)
+    return replace(record, findings=objects, unpredicted=made.unpredicted, setup=made.setup)
 
 
 def confirmed_object(confirmed: Confirmed) -> dict[str, object]:

@@ -19,6 +19,9 @@ _SPEAKS_OF = {
 }  # fmt: skip
 
 
+SELDOM = 4  # what happens in fewer than every fourth step is not the step's
+
+
 class Verdict(Enum):
     CONFIRMED = "confirmed"
     REDONE = "redone"
@@ -61,11 +64,25 @@ class Join:
         return {number: self._findings_of(event) for number, event in enumerate(self.record.events)}
 
     @cached_property
-    def unpredicted(self) -> tuple[int, ...]:
+    def alone(self) -> tuple[int, ...]:
         """Events in the scanned files that no finding explains and nothing allows, most frequent first."""
         names = set(self.paths.values())
-        alone = [n for n, found in self.explained.items() if not found and self._is_own(self.record.events[n], names)]
-        return tuple(sorted(alone, key=lambda number: -self.record.events[number].count))
+        found = [n for n, findings in self.explained.items() if not findings and self._is_own(self.record.events[n], names)]
+        return tuple(sorted(found, key=lambda number: -self.record.events[number].count))
+
+    @property
+    def unpredicted(self) -> tuple[int, ...]:
+        """Those of them that happen in the steps: holes in the rules."""
+        return tuple(number for number in self.alone if not self._is_setup(self.record.events[number]))
+
+    @property
+    def setup(self) -> tuple[int, ...]:
+        """Those that do not: a model that is moved to the device, a result that is read at the end."""
+        return tuple(number for number in self.alone if self._is_setup(self.record.events[number]))
+
+    def _is_setup(self, event: Event) -> bool:
+        steps = self.record.steps or max((loop.count for loop in self.record.loops), default=0)
+        return event.most == 1 or event.most * SELDOM <= steps
 
     def confirmed(self, finding: Finding) -> Confirmed:
         reason = self._not_measured(finding)

@@ -24,6 +24,8 @@ class _Sum:
     bytes: int = 0
     threads: dict[str, None] = field(default_factory=dict)
     ranks: dict[str, int] = field(default_factory=dict)
+    here: int = 0  # in the process that is taken in
+    most: int = 0
 
 
 class Merge:
@@ -39,6 +41,8 @@ class Merge:
 
     def take(self, process: ProcessRecord) -> None:
         rank = str(dict(process.about.get("ranks") or {}).get("RANK", ""))  # type: ignore[call-overload]
+        for total in self._events.values():
+            total.here = 0
         numbers = [self._slot(slot, rank) for slot in process.slots]
         for note in process.notes:
             if isinstance(ran := note.get("ran"), list):
@@ -82,6 +86,8 @@ class Merge:
         key = tuple(about[name] for name in ("kind", "call", "path", "line", "allowed"))
         total = self._events.setdefault(key, _Sum(about))
         total.count += slot.count
+        total.here += slot.count
+        total.most = max(total.most, total.here)
         total.waits += slot.waits
         total.blocked_s += slot.blocked_s
         total.bytes += slot.bytes
@@ -96,7 +102,7 @@ class Merge:
         blocked = total.blocked_s if about["timed"] else None
         return Event(
             about["kind"], about["call"], place, stack, about["fact"], about["allowed"],
-            total.count, total.waits, blocked, total.bytes, tuple(total.threads), total.ranks,
+            total.count, total.waits, blocked, total.bytes, tuple(total.threads), total.ranks, total.most,
         )  # fmt: skip
 
 

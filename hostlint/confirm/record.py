@@ -35,6 +35,7 @@ class Event:
     bytes: int
     threads: tuple[str, ...]
     ranks: dict[str, int]  # rank -> count; "" for processes that have none
+    most: int  # the highest count of one process
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,7 @@ class Record:
     digests: dict[str, str] = field(default_factory=dict)  # of the files as they were scanned
     findings: tuple[dict[str, Any], ...] = ()  # as in the JSON report, with their verdicts
     unpredicted: tuple[int, ...] = ()  # indexes into `events`: in the scanned files, without a finding
+    setup: tuple[int, ...] = ()  # likewise, but not in the steps: once a process, or far more seldom than steps
 
     @property
     def steps(self) -> int:
@@ -142,6 +144,7 @@ def _record(given: dict[str, Any]) -> Record:
         digests=given["digests"],
         findings=tuple(given["findings"]),
         unpredicted=tuple(given["unpredicted"]),
+        setup=tuple(given["setup"]),
     )
 
 

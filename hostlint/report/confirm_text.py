@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 _STYLES = {"confirmed": "bold red", "redone": "bold yellow", "no-wait": "green"}
 _SHOWN = ("confirmed", "redone", "no-wait")
-LIBRARIES = 5  # places outside the scanned files that are shown
+SHORT = 5  # places that are shown of what matters less
 
 
 def render(record: Record, coloured: bool) -> str:
@@ -27,7 +27,6 @@ def _lines(record: Record) -> Iterator[Line]:
         yield from _table((("verdict", "per step", "count", "blocked", "place", "finding"), *rows))
         yield []
     yield from _unpredicted(record)
-    yield from _libraries(record)
     for sentence in conclusions(record):
         yield [(sentence, "")]
 
@@ -84,26 +83,21 @@ def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[Line]:
 
 
 def _unpredicted(record: Record) -> Iterator[Line]:
-    if not record.unpredicted:
+    """What no finding explains: in the steps, outside them, and in code that was not scanned."""
+    outside = [n for n, event in enumerate(record.events) if event.place.path not in record.digests and event.kind != "collect"]
+    yield from _events("No finding explains (a hole in the rules, or a heat that the scan does not see):", record.unpredicted, record)
+    yield from _events("Outside the steps:", record.setup, record, SHORT)
+    yield from _events("In code that was not scanned:", sorted(outside, key=lambda n: -record.events[n].count), record, SHORT)
+
+
+def _events(title: str, numbers: Sequence[int], record: Record, limit: int | None = None) -> Iterator[Line]:
+    if not numbers:
         return
-    yield [("No finding explains (a hole in the rules, or a heat that the scan does not see):", "bold")]
-    for number in record.unpredicted:
+    yield [(title, "bold")]
+    for number in numbers[:limit]:
         yield from _event(record.events[number], record)
-    yield []
-
-
-def _libraries(record: Record) -> Iterator[Line]:
-    outside = sorted(
-        (event for event in record.events if event.place.path not in record.digests and event.kind != "collect"),
-        key=lambda event: -event.count,
-    )
-    if not outside:
-        return
-    yield [("In code that was not scanned:", "bold")]
-    for event in outside[:LIBRARIES]:
-        yield from _event(event, record)
-    if len(outside) > LIBRARIES:
-        yield [(f"  and {len(outside) - LIBRARIES} more", "")]
+    if limit is not None and len(numbers) > limit:
+        yield [(f"  and {len(numbers) - limit} more", "")]
     yield []
 
 
@@ -128,7 +122,7 @@ def conclusions(record: Record) -> Iterator[str]:
     told = ", ".join(f"{number} {verdict}" for verdict, number in counted if number)
     yield f"{plural(len(verdicts), 'finding')}: {told}." if told else "No findings."
     if record.measured and not record.unpredicted:
-        yield "Every wait in the scanned files has its finding, or a reason."
+        yield "Every wait of the steps in the scanned files has its finding, or a reason."
 
 
 def amount(number: float | None) -> str:

@@ -11,9 +11,10 @@ from pathlib import Path
 def _give_way() -> None:
     here = Path(__file__).resolve().parent
     sys.path[:] = [each for each in sys.path if Path(each or ".").resolve() != here]
-    del sys.modules["sitecustomize"]
+    own = sys.modules.pop("sitecustomize")
     if importlib.util.find_spec("sitecustomize") is not None:
         importlib.import_module("sitecustomize")  # the user's, or the distribution's
+    sys.modules.setdefault("sitecustomize", own)  # the import that is under way wants to find one
 
 
 _give_way()
