@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -43,9 +44,12 @@ class Facts:
 
     def of(self, value: object, *, element: bool = False) -> ArgumentFacts:
         if isinstance(value, torch.Tensor):
-            return self._tensor(value)
+            facts = self._tensor(value)
+            return replace(facts, element=True) if element else facts
         if value is None:
             return _NONE
+        if isinstance(value, range):
+            return ArgumentFacts(place=Place.PYTHON, sequence=True)
         if isinstance(value, (bool, int, float, complex, str)):
             literal = _LITERALS[value] if isinstance(value, bool) else NOT_LITERAL
             return ArgumentFacts(place=Place.PYTHON, literal=literal, element=element) if element or literal != NOT_LITERAL else _PLAIN
@@ -53,7 +57,9 @@ class Facts:
             return ArgumentFacts(place=Place.PYTHON, evaluating=not value.training)
         if isinstance(value, _CONTAINERS):
             return self._container(value)
-        return ArgumentFacts(place=Place.NUMPY) if _is_array(value) else _PLAIN
+        if _is_array(value):
+            return ArgumentFacts(place=Place.NUMPY)
+        return ArgumentFacts(place=Place.PYTHON, element=True) if element else _PLAIN
 
     def _tensor(self, value: torch.Tensor) -> ArgumentFacts:
         place = self.place_of(value)
@@ -68,6 +74,8 @@ class Facts:
         )
 
     def _container(self, value: Any) -> ArgumentFacts:
+        if not value:
+            return ArgumentFacts()  # nothing to upload or read
         tensors = list(tensors_in(value))
         return ArgumentFacts(
             place=Place.PYTHON,
@@ -103,6 +111,22 @@ def target_place(op: Op, given: Mapping[str, Sequence[object]], facts: Facts) ->
     return own if op.returns is Returns.LIKE else Place.HOST
 
 
+def is_tensor(value: object) -> bool:
+    return isinstance(value, torch.Tensor)
+
+
+def is_integer(value: object) -> bool:
+    """As an index: a number of Python or NumPy, or a 0-dim integer tensor, which torch turns into one."""
+    if isinstance(value, torch.Tensor):
+        return value.dim() == 0 and value.dtype in _INTEGERS
+    return hasattr(value, "__index__") and not isinstance(value, bool)
+
+
+def is_basic(value: object) -> bool:
+    """An index that selects a view."""
+    return value is None or value is Ellipsis or isinstance(value, slice) or is_integer(value)
+
+
 def _named_place(value: object, facts: Facts) -> Place | None:
     """The place that a device, its name or number, a legacy type's name, or a tensor stands for."""
     if isinstance(value, torch.Tensor):
@@ -113,6 +137,8 @@ def _named_place(value: object, facts: Facts) -> Place | None:
         return None
     if isinstance(value, int):
         return Place.DEVICE
+    if isinstance(value, type):
+        value = f"{value.__module__}.{value.__name__}"
     if isinstance(value, str):
         name = value.removeprefix("torch.")
         return Place.HOST if name.endswith("Tensor") and "cuda" not in name else _PLACES.get(name.partition(".")[0].partition(":")[0])

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hostlint.facts.kinds import FactKind
-from hostlint.runtime_checks.arguments import Facts, target_place
+from hostlint.runtime_checks.arguments import Facts, is_basic, is_integer, is_tensor, target_place
 from hostlint.runtime_checks.call_names import Named, named
 from hostlint.runtime_checks.events import EventKind
 from hostlint.torch_ops import function as table_function
+from hostlint.torch_ops import method as table_method
 from hostlint.torch_ops.conditions import TARGET, ArgumentFacts, bind, split_atom, waits_of
 from hostlint.torch_ops.table import ARGUMENT_PARSER, measured_silent
 
@@ -104,7 +105,10 @@ def bytes_moved(verdict: Verdict, args: Sequence[Raw], result: Raw) -> int | Non
 
 
 def _size(value: Raw) -> int | None:
-    size = getattr(value, "nbytes", None)
+    try:
+        size = getattr(value, "nbytes", None)
+    except RuntimeError:  # a sparse tensor has no one size
+        return None
     return size if isinstance(size, int) else None
 
 
@@ -158,6 +162,7 @@ class _Form:
         assert op is not None
         base, index, *value = args
         parts = index if isinstance(index, tuple) else (index,)
+        element = bool(value) and len(parts) == base.dim() and all(map(is_integer, parts))
         for part in parts:
             if isinstance(part, slice):
                 found = self._slice(part, facts)
@@ -165,11 +170,18 @@ class _Form:
                 continue
             else:
                 given = {"self": (base,), "index": (part,), **({"value": tuple(value)} if value else {})}
-                single = len(parts) == 1 and isinstance(part, int) and base.dim() == 1
-                found = self._verdict(op, given, facts, element=single)
+                found = self._verdict(op, given, facts, element=element)
             if found is not None:
                 return found
-        return None
+        return self._copy(base, parts, value[0], facts, element) if value else None
+
+    def _copy(self, base: Raw, parts: tuple[Raw, ...], value: Raw, facts: Facts, element: bool) -> Verdict | None:
+        """A tensor written through integers and slices alone is copied; a 0-dim one fills more than one element."""
+        if not is_tensor(value) or (value.dim() == 0 and not element) or not all(map(is_basic, parts)):
+            return None
+        op = table_method("copy_")
+        assert op is not None
+        return self._verdict(op, {"self": (base,), "src": (value,)}, facts)
 
     def _slice(self, part: slice, facts: Facts) -> Verdict | None:
         bounds = {"start": (part.start,), "stop": (part.stop,), "step": (part.step,)}

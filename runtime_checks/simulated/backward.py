@@ -35,7 +35,8 @@ class _Gradients(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch l
             mix = places_in(args, kwargs)
             if mix is Mix.HOST:
                 return func(*args, **kwargs)
-            self.mode.judged(func, args, kwargs)
+            if mix is Mix.DEVICE:  # a scalar that the engine makes has no place
+                self.mode.judged(func, args, kwargs)
             result = func(*args, **kwargs)
             if mix is Mix.DEVICE:
                 put_result_on_device(result)

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
+import torch
+
 _QUESTIONS = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
 
 
@@ -24,6 +26,11 @@ class Bodies:
         if func not in self._functions:
             self._functions[func] = self._copy(func)
         return self._functions[func]
+
+    def is_its_own_twin(self, func: Callable[..., object]) -> bool:
+        """Whether a C function goes by the same name, which says that it is this one when the body calls it."""
+        name: str = getattr(func, "__name__", "")
+        return hasattr(torch._C.TensorBase, name) or hasattr(torch._C._VariableFunctions, name)
 
     def _copy(self, func: Callable[..., object]) -> Callable[..., object] | None:
         if not isinstance(func, FunctionType) or not any(name in func.__globals__ for name in _QUESTIONS):

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -99,7 +100,23 @@ def _memory(device: object = None) -> tuple[int, int]:
 
 
 def _statistics(*_: object, **__: object) -> dict[str, int]:
-    return {}
+    return defaultdict(int)
+
+
+def _no_segments(*_: object, **__: object) -> list[object]:
+    return []
+
+
+def _allocator() -> str:
+    return "native"
+
+
+def _flush() -> None:
+    torch.cuda.empty_cache()
+
+
+def _record_stream(tensor: torch.Tensor, stream: object) -> None:
+    """All work on the tensor is done."""
 
 
 def _set_debug_mode(mode: int | str) -> None:
@@ -160,7 +177,7 @@ _BELOW: dict[str, object] = {
     "_cuda_ipc_collect": _nothing, "_cuda_memoryStats": _statistics, "_cuda_resetPeakMemoryStats": _nothing,
     "_cuda_resetAccumulatedMemoryStats": _nothing, "_cuda_set_sync_debug_mode": _set_debug_mode, "_cuda_get_sync_debug_mode": _debug_mode,
     "_cuda_isCurrentStreamCapturing": streams._is_capturing, "_cuda_sleep": _nothing, "_cuda_getCurrentRawStream": _zero,
-    "_cuda_setMemoryFraction": _nothing,
+    "_cuda_setMemoryFraction": _nothing, "_cuda_memorySnapshot": _no_segments, "_cuda_getAllocatorBackend": _allocator,
 }  # fmt: skip
 _CUDA: dict[str, object] = {
     "is_available": _yes, "is_initialized": _yes, "_lazy_init": _nothing, "init": _nothing, "device_count": _count, "current_device": _zero,
@@ -179,11 +196,12 @@ _CUDA: dict[str, object] = {
 _ACCELERATOR: dict[str, object] = {
     "is_available": _yes, "device_count": _count, "current_accelerator": lambda check_available=False: torch.device("cuda"),
     "current_device_index": _zero, "current_device_idx": _zero, "set_device_index": _chosen, "set_device_idx": _chosen,
-    "current_stream": streams.current_stream, "set_stream": streams.set_stream, "synchronize": _synchronize,
+    "current_stream": streams.current_stream, "empty_cache": _flush, "set_stream": streams.set_stream, "synchronize": _synchronize,
     "memory_stats": _statistics, "memory_allocated": _zero, "max_memory_allocated": _zero, "memory_reserved": _zero,
     "max_memory_reserved": _zero, "reset_peak_memory_stats": _nothing, "reset_accumulated_memory_stats": _nothing,
 }  # fmt: skip
 _STREAMS: dict[str, object] = {"Stream": streams.Stream, "Event": streams.Event}
+_GENERIC: dict[str, object] = {"Stream": streams.Stream, "Event": streams.GenericEvent, "Generator": Generator}
 _NVTX: dict[str, object] = {"range_push": _zero, "range_pop": _zero, "mark": _nothing, "range_start": _zero, "range_end": _nothing}
 
 
@@ -216,9 +234,10 @@ def _all() -> Iterator[Patch]:
     replaced: tuple[tuple[object, dict[str, object]], ...] = ((torch._C, _BELOW), (torch.cuda, _CUDA))
     for owner, names in replaced:
         yield from (Patch(owner, name, _instead(value)) for name, value in names.items())
-    for owner, names in ((getattr(torch, "accelerator", None), _ACCELERATOR), (torch.cuda.nvtx, _NVTX), (torch.cuda.streams, _STREAMS)):
+    for owner, names in ((getattr(torch, "accelerator", None), _ACCELERATOR), (torch.cuda.nvtx, _NVTX), (torch.cuda.streams, _STREAMS), (torch, _GENERIC)):
         yield from (Patch(owner, name, _instead(value)) for name, value in names.items() if hasattr(owner, name))
-    yield Patch(torch, "Generator", _instead(Generator))
+    yield Patch(torch.cuda.memory, "memory_stats", _instead(_statistics))
+    yield Patch(torch.Tensor, "record_stream", _instead(_record_stream))
     yield Patch(torch.UntypedStorage, "cuda", _instead(storage_to_device))
     yield Patch(torch.backends.cuda, "is_built", _instead(_yes))
     yield Patch(torch._C, "_group_tensors_by_device_and_dtype", _group_by_place)

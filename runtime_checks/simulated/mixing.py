@@ -16,8 +16,10 @@ _TAKES_BOTH = frozenset((
     "copy_", "set_", "expand_as", "view_as", "reshape_as", "resize_as_", "is_set_to", "is_same_size", "tensor_split", "unsafe_split",
     "_pack_padded_sequence", "_pad_packed_sequence", "ctc_loss", "data=", "backward", "grad", "__getitem__", "type_as", "_foreach_copy_",
     "_has_compatible_shallow_copy_type", "result_type", "can_cast", "promote_types", "__deepcopy__", "__reduce_ex__", "__setstate__",
-    "register_hook", "_foreach_add_", "broadcast_tensors", "_fused_adam_", "_fused_adamw_", "_fused_sgd_", "record_stream",
+    "register_hook", "_foreach_add_", "broadcast_tensors", "new_tensor", "new", "lstm", "gru", "rnn_tanh", "rnn_relu",
+    "_nested_view_from_jagged", "_nested_get_values_copy", "_nested_view_from_buffer", "_pack_padded_sequence", "_fused_adam_", "_fused_adamw_", "_fused_sgd_", "record_stream",
 ))  # fmt: skip
+HOST_RESULTS = frozenset(("_pack_padded_sequence", "_pad_packed_sequence"))  # all but the first: sizes, which torch wants on the host
 # Also 0-dim host tensors are refused here, where no scalar is expected.
 _TENSORS_ONLY = frozenset(("cat", "concat", "concatenate", "stack", "mm", "matmul", "bmm", "linear", "index_select", "gather", "embedding"))
 
@@ -68,8 +70,10 @@ def demand_one_place(func: Callable[..., object], args: tuple[Any, ...], kwargs:
     if name in _TAKES_BOTH:
         _demand_indexable(name, args)
         return
-    if name == "__setitem__":
-        _demand_writable(args)
+    if torch._C._functorch.peek_interpreter_stack() is not None:
+        return  # what a transform of torch.func makes inside has no place of its own
+    if name in ("__setitem__", "index_put", "index_put_"):
+        _demand_writable(*args[:3])
         return
     if mix is Mix.SCALARS and name not in _TENSORS_ONLY and not _writes_host(name, args):
         return
@@ -78,17 +82,22 @@ def demand_one_place(func: Callable[..., object], args: tuple[Any, ...], kwargs:
 
 
 def _demand_indexable(name: str, args: tuple[Any, ...]) -> None:
-    if name == "__getitem__" and not is_on_device(args[0]):
-        raise RuntimeError("indices of a host tensor should be on the host, but found one on cuda:0")
+    if name == "__getitem__":
+        _demand_host_indices(args[0], args[1])
 
 
-def _demand_writable(args: tuple[Any, ...]) -> None:
-    """`x[i] = v`: the index may be on the host; a value is copied into a slice from anywhere, into an index only if it is 0-dim."""
-    target, index, value = args
+def _demand_host_indices(target: torch.Tensor, index: Any) -> list[torch.Tensor]:
+    """The tensors among the indices that select more than one element; those of a host tensor have to be on the host."""
     parts = index if isinstance(index, tuple) else (index,)
     chosen = [part for part in parts if isinstance(part, torch.Tensor) and part.dim()]
     if not is_on_device(target) and any(map(is_on_device, chosen)):
-        raise RuntimeError("indices of a host tensor should be on the host, but found one on cuda:0")
+        raise RuntimeError("indices should be either on cpu or on the same device as the indexed tensor (cpu)")
+    return chosen
+
+
+def _demand_writable(target: torch.Tensor, index: Any, value: Any) -> None:
+    """`x[i] = v`: the index may be on the host; a value is copied into a slice from anywhere, into an index only if it is 0-dim."""
+    chosen = _demand_host_indices(target, index)
     if chosen and isinstance(value, torch.Tensor) and value.dim() and is_on_device(value) is not is_on_device(target):
         raise RuntimeError("an indexed tensor and the values written into it must be on the same device")
 

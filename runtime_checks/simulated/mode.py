@@ -11,7 +11,7 @@ from torch.overrides import TorchFunctionMode
 
 from hostlint.runtime_checks.calls import Verdict, bytes_moved, judge_call
 from hostlint.runtime_checks.simulated.bodies import Bodies
-from hostlint.runtime_checks.simulated.mixing import Mix, demand_one_place, places_in
+from hostlint.runtime_checks.simulated.mixing import HOST_RESULTS, Mix, demand_one_place, places_in
 from hostlint.runtime_checks.simulated.places import is_pinned, place_of, put_on_device, put_result_on_device, same_storage
 from hostlint.runtime_checks.simulated.reports import report
 
@@ -30,6 +30,7 @@ class SimulatedMode(TorchFunctionMode):
         self.plans = plans
         self.quiet = 0  # inside a call that has been reported: what it does in Python is part of it
         self.handling = 0
+        self._bodies: list[Call] = []  # those that run, outermost first
 
     def __torch_function__(
         self, func: Call, types: object, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -58,14 +59,16 @@ class SimulatedMode(TorchFunctionMode):
     def done(self, func: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any], waits: bool) -> Any:
         """Runs the call: torch's Python functions under this mode, so that what they do inside is seen."""
         body = self.plans.bodies.of(func)
-        if body is None:
+        if body is None or (self._bodies and self._bodies[-1] is func and self.plans.bodies.is_its_own_twin(func)):
             return func(*args, **kwargs)
         self.quiet += waits
+        self._bodies.append(func)
         _push(self)
         try:
             return body(*args, **kwargs)
         finally:
             _pop()
+            self._bodies.pop()
             self.quiet -= waits
 
 
@@ -97,7 +100,9 @@ def plain_call(mode: SimulatedMode, func: Call, args: tuple[Any, ...], kwargs: d
     if mix is not Mix.DEVICE:
         demand_one_place(func, args, kwargs, mix)
     result = mode.done(func, args, kwargs, waits)
-    if mix is Mix.DEVICE:
+    if getattr(func, "__name__", "") in HOST_RESULTS:
+        put_result_on_device(result[0])
+    elif mix is Mix.DEVICE:
         put_result_on_device(result)
     else:
         put_new_on_device(result, args, kwargs)

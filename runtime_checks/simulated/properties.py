@@ -60,10 +60,6 @@ def numpy(mode: SimulatedMode, func: Call, args: Args, kwargs: Kwargs) -> Any:
     return func(tensor.clone(), force=True)
 
 
-def record_stream(mode: SimulatedMode, func: Call, args: Args, kwargs: Kwargs) -> Any:
-    return None
-
-
 def share_memory(mode: SimulatedMode, func: Call, args: Args, kwargs: Kwargs) -> Any:
     return args[0] if is_on_device(args[0]) else func(*args, **kwargs)
 
@@ -87,6 +83,5 @@ def handlers() -> dict[Call, Handler]:
         torch.get_device: get_device,
         tensor.is_pinned: pinned,
         tensor.numpy: numpy,
-        tensor.record_stream: record_stream,
         tensor.share_memory_: share_memory,
     }

@@ -75,10 +75,12 @@ class Stream:
         return f"<torch.cuda.Stream device={self.device} cuda_stream={self.stream_id:#x}>"
 
 
-class Event:
-    """A point in time on the host's clock."""
+class GenericEvent:
+    """A point in time on the host's clock: `torch.Event`, which names its device first."""
 
-    def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, **_: object) -> None:
+    def __init__(
+        self, device: object = None, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, **_: object
+    ) -> None:
         self.timed, self.blocking, self.device = enable_timing, blocking, CUDA
         self._at: float | None = None
 
@@ -98,13 +100,20 @@ class Event:
     def synchronize(self) -> None:
         waited("Event.synchronize", "torch.cuda.Event.synchronize")
 
-    def elapsed_time(self, end_event: Event) -> float:
-        """Milliseconds from this event to the other. Raises RuntimeError where one has not been recorded or was made without timing."""
+    def elapsed_time(self, end_event: GenericEvent) -> float:
+        """Milliseconds from this event to the other. Raises ValueError where one has not been recorded or was made without timing."""
         if not (self.timed and end_event.timed):
-            raise RuntimeError("Both events must be created with argument 'enable_timing=True'.")
+            raise ValueError("Both events must be created with argument 'enable_timing=True'.")
         if self._at is None or end_event._at is None:
-            raise RuntimeError("Both events must be recorded before calculating elapsed time.")
+            raise ValueError("Both events must be recorded before calculating elapsed time.")
         return (end_event._at - self._at) * 1000.0
+
+
+class Event(GenericEvent):
+    """`torch.cuda.Event`."""
+
+    def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, **_: object) -> None:
+        super().__init__(None, enable_timing, blocking, interprocess)
 
 
 _DEFAULT = Stream(stream_id=0)
