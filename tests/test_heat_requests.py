@@ -442,7 +442,7 @@ def test_tools_to_debug_with_are_cold() -> None:
 
 @pytest.mark.parametrize(("name", "level"), [
     ("_maybe_dump_logits", "request"), ("plot_scores", "request"), ("rebalance_experts", "request"), ("capture_cuda_graphs", "request"),
-    ("_capture_graph", "request"), ("record_scores", "call"), ("build_graph", "call"), ("capture_hidden_states", "call"),
+    ("_capture_graph", "request"), ("set_timesteps", "request"), ("record_scores", "call"), ("build_graph", "call"), ("capture_hidden_states", "call"),
 ])  # fmt: skip
 def test_what_runs_beside_the_steps_is_no_step(name: str, level: str) -> None:
     assert not differences(main=f"""

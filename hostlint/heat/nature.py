@@ -40,7 +40,7 @@ _ONCE = re.compile(
     r"^_*((maybe|try)_)?(dump|plot|visuali[sz]e|rebalance)(_|$)|^_*(re)?capture(_(one|all|prepare|graphs?|model|forward|stream)(_\w+)?)?$|"
     r"^_*(re)?capture_(\w+_)?graphs?$|^_*(create|record|build)_(cuda|device|gpu)_graphs?$|_capture(_\w*graphs?)?$|"
     r"_(eval|evaluation|validation)$|^on_(train|fit|test|predict|val|validation)_(epoch_)?(start|end|begin)$|(^|_)epoch_(start|end|begin)$|"
-    r"^compute_(eval_|val_)?metrics$|^_*(reset|teardown)$"
+    r"^compute_(eval_|val_)?metrics$|^_*(set|retrieve|prepare)_timesteps$|^_*(reset|teardown)$"
 )
 # What puts hooks in place or takes them away, once: the hooks themselves run at every step.
 _INSTALLS = re.compile(

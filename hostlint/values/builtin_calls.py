@@ -69,7 +69,13 @@ def _device(arguments: Sequence[Argument], keywords: Keywords) -> Value:
     if given is None:
         return Value(Place.PYTHON, detail=d.Device("unknown"))
     found = given.value.detail
-    return Value(Place.PYTHON, detail=d.Device(device_name(found) if found is not None else "unknown"))
+    on = device_name(found) if found is not None else "unknown"
+    return Value(Place.PYTHON, confidence=given.value.confidence, detail=d.Device(on))
+
+
+def _default_device(arguments: Sequence[Argument], keywords: Keywords) -> Value:
+    """Whatever the caller has set: the host, unless somebody did."""
+    return Value(Place.PYTHON, confidence=Confidence.POSSIBLE, detail=d.Device("unknown"))
 
 
 def _accelerator(arguments: Sequence[Argument], keywords: Keywords) -> Value:
@@ -158,7 +164,7 @@ BUILTINS: dict[str, Special] = {
     "builtins.next": _next, "builtins.dict": _dict, "torch.device": _device, "functools.partial": _partial,
     "torch.nn.Sequential": _sequential, "builtins.str": _str, "builtins.tuple": _tuple, "safetensors.safe_open": _opened,
     "safetensors.torch.load_file": _loaded, "builtins.range": lambda a, k: list_of(INTEGER), "itertools.product": _product,
-    "torch.no_grad": _python, "torch.Size": _python, "builtins.getattr": lambda a, k: UNKNOWN,
+    "torch.get_default_device": _default_device, "torch.no_grad": _python, "torch.Size": _python, "builtins.getattr": lambda a, k: UNKNOWN,
 }  # fmt: skip
 
 

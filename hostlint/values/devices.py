@@ -40,7 +40,7 @@ def target_of(value: Value, name: str) -> Target:
         return Target(Place.HOST, Confidence.LIKELY, name)
     if is_none(value):
         return Target(Place.UNKNOWN)
-    return Target(Place.DEVICE, Confidence.LIKELY, name)
+    return Target(Place.DEVICE, min(Confidence.LIKELY, value.confidence), name)
 
 
 def is_dtype(value: Value, name: str) -> bool:
