@@ -42,7 +42,8 @@ def record_gc(*, every_thread: bool = False) -> Iterator[list[Collection]]:
 def forbid_gc(*, every_thread: bool = False) -> Iterator[None]:
     """The body runs to its end; then AssertionError names each collection that hit it, automatic or asked for, unless `allow` was around.
 
-    Threads and limits are those of `record_gc`. Where the body itself raises, its exception goes out and nothing else is said.
+    Enter it inside `request_gc.defer()`, not around: leaving the region brings the overdue collection. Threads and limits are those of
+    `record_gc`. Where the body itself raises, its exception goes out and nothing else is said.
     """
     with record_gc(every_thread=every_thread) as found:
         yield
