@@ -32,6 +32,7 @@ EMITTED_LOGGERS = LAZY_LOGGERS - {"debug"}
 READERS = frozenset({"item", "tolist", "cpu", "numpy", "to", "nonzero"})
 COPIERS = frozenset({"cpu", "to", "numpy"})  # on a host tensor they cost nothing, and are written where the place is open
 EVENTS = re.compile(r"(^|_)(events?|evt|done|ready|finish(ed)?|completed?|fence|marker)$", re.IGNORECASE)
+PLAIN = re.compile(r"[\w.]+(\[[^\]]*\])*")  # a name, an attribute or an element: nothing was computed that only a tensor can be
 IDENTIFIER = re.compile(r"[A-Za-z_]\w*$")
 
 
@@ -94,11 +95,18 @@ def likely_device(frame: Frame, site: Site, value: Value, reader: str) -> Value:
         return value
     if found and conventions.is_device_name(found.group()):
         why = f"`{found.group()}` is a device tensor by convention"
+    elif value.place is Place.UNKNOWN and PLAIN.fullmatch(site.subject) and not _in_module(frame):
+        return value
     elif reader == "item" or (value.place is Place.TENSOR and reader not in COPIERS):
         why = f"`{site.subject}` is a tensor on a step's path"
     else:
         return value
     return replace(value, place=Place.DEVICE, confidence=Confidence.LIKELY, why=why, detail=None)
+
+
+def _in_module(frame: Frame) -> bool:
+    owner = frame.evaluator.index.owner(frame.fid)
+    return owner is not None and frame.evaluator.index.is_nn_module(owner)
 
 
 def _just_recorded(frame: Frame, site: Site) -> bool:
