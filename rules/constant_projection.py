@@ -171,5 +171,47 @@ class Model(nn.Module):
         return x
 """,
         ),
+        Example(
+            bad="""\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.cond_proj = nn.Linear(width, width)
+        self.mix = nn.Linear(width, width)
+
+    def forward(self, x, cond, step):
+        return self.mix(x) + self.cond_proj(cond) + self.mix(step)  # expect
+
+
+def sample(net: Net, x, cond, timesteps):
+    for t in timesteps:
+        x = net(x, cond, t)
+    return x
+""",
+            good="""\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.cond_proj = nn.Linear(width, width)
+        self.mix = nn.Linear(width, width)
+
+    def forward(self, x, cond, step):
+        return self.mix(x) + self.cond_proj(cond) + self.mix(step)
+
+
+def sample(net: Net, x, conditions, timesteps):
+    for t, cond in zip(timesteps, conditions):
+        x = net(x, cond, t)
+    return x
+""",
+        ),
     ),
 )

@@ -206,6 +206,7 @@ MESSAGES = [
     (FactKind.INVARIANT_WORK, "mask.float()", "compute it once before the loop"),
     (FactKind.CAST_PER_BLOCK, "mask.bool()", "once before that loop and hand it down"),
     (FactKind.CONSTANT_PROJECTION, "self.to_k(text)", "compute it once for each request and branch"),
+    (FactKind.IDENTITY_KEY, "torch.cat([a, b])", "make the tensor once and pass the same object"),
 ]
 
 

@@ -44,3 +44,4 @@ class FactKind(Enum):
     COLLECTOR_OFF = "collector-off"  # gc.disable() with nothing in the project that collects
     CAST_PER_BLOCK = "cast-per-block"  # mask.bool() in every block, which all get the same mask
     CONSTANT_PROJECTION = "constant-projection"  # self.to_k(text) in a denoiser, whose text is the same at every step
+    IDENTITY_KEY = "identity-key"  # cache[x.data_ptr()], a memo of tensors fed a fresh one at every step

@@ -8,6 +8,7 @@ from hostlint.facts.kinds import FactKind
 from hostlint.values.block_casts import BlockCasts
 from hostlint.values.constancy import Constancy
 from hostlint.values.hoisted import Hoisted
+from hostlint.values.identity import Identity
 from hostlint.values.per_step import StepConstancy
 from hostlint.values.projected import Projected
 from hostlint.values.rebuilt import Rebuilt
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 KINDS = frozenset({
     FactKind.REBUILT_CONSTANT, FactKind.INVARIANT_WORK, FactKind.CAST_PER_BLOCK, FactKind.CONSTANT_PROJECTION,
+    FactKind.IDENTITY_KEY,
 })  # fmt: skip  # what is found here
 
 KERNELS = re.compile(r"(^|\.)(triton|helion|tilelang|cute|numba|gluon|pallas)\.")  # loops that a compiler of kernels unrolls
@@ -37,6 +39,7 @@ class Redone:
         self._rebuilt = Rebuilt(evaluator, constancy)
         self._hoisted = Hoisted(evaluator, constancy)
         self._casts = BlockCasts(evaluator, constancy, self._hoisted)
+        self._identity = Identity(evaluator)
         self._projected = Projected(evaluator, StepConstancy(evaluator, constancy, self._hoisted))
 
     def meetings(self, fid: FunctionId, is_hot: Callable[[int], bool], places: Places) -> Iterator[Meeting]:
@@ -49,3 +52,4 @@ class Redone:
         yield from (meeting for meeting in self._hoisted.meetings(fid, is_hot, places) if meeting.site.first_line not in told)
         yield from self._casts.meetings(fid, is_hot, places)
         yield from self._projected.meetings(fid, is_hot, places)
+        yield from self._identity.meetings(fid, is_hot, places)
