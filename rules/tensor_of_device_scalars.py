@@ -9,6 +9,10 @@ is then uploaded again, which is one more wait.
 - A Python number among the elements: `torch.full_like(t0, 0.5)` or `torch.ones_like(t0)` in its place.
 - Mixed or half-precision elements: `torch.tensor` gives float32 for `[bf16 scalar, 1.0]`, `stack` keeps bf16 and refuses mixed dtypes.
 
+`hostlint fix --review` writes the stack where every element is a 0-dim tensor of the device. dtype and values are those of `torch.tensor`
+(it takes the elements' common dtype as `stack` does; a stated dtype becomes a cast). It is for review all the same: without `device=` the
+constructor gives a host tensor, and the gradient, which it drops, stays.
+
 ## Not flagged
 Lists of Python numbers, `shape` or host tensors; `torch.stack`, `torch.cat`, builtin `sum` over device scalars.
 
@@ -27,19 +31,62 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
+from hostlint.fix.build import code
+from hostlint.model import Applicability, Span
 from hostlint.rule import Example, Problem, Rule
 from hostlint.syntax import operand
+from hostlint.values.detail import Items, ListOf
 from hostlint.wording import short, text, when, whole
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import libcst as cst
 
     from hostlint.facts.fact import Fact
+    from hostlint.fix.place import Place
+    from hostlint.model import Fix
+    from hostlint.values.value import Value
+
+CONSTRUCTORS = frozenset({"torch.tensor", "torch.as_tensor"})
 
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
     reads = f"`{whole(node)}` reads its device scalars one by one {when(fact)}, and the host waits for each"
     return Problem(f"{reads}; {_instead(node, fact.subject)} (on the device, with the gradient and dtype of its parts)")
+
+
+def fix(place: Place) -> Fix | None:
+    """`torch.tensor([a, b], device=d, dtype=t)` to `torch.stack([a, b]).to(t)`."""
+    import libcst as cst
+
+    match place.node:
+        case cst.Call(func=cst.Attribute(attr=name) as callee, args=[cst.Arg(keyword=None, star="") as data, *others]):
+            pass
+        case _:
+            return None
+    given = {other.keyword.value: other.value for other in others if other.keyword is not None}
+    if place.dotted(callee) not in CONSTRUCTORS or len(given) != len(others) or not given.keys() <= {"device", "dtype"}:
+        return None
+    scalars = _scalars(data.value, place.known.argument(0))
+    if not scalars or not all(scalar.is_device and scalar.rank0 for scalar in scalars):
+        return None
+    end, close = place.span(data), place.span(place.node)
+    cast = f").to({code(given['dtype'])})" if "dtype" in given else ")"
+    rest = place.replace(cast, Span(end.end_line, end.end_column, close.end_line, close.end_column))
+    assumed = "they are 0-dim tensors of one device, at least one, whose stack may stay there with its gradient"
+    return place.fix(Applicability.REVIEW, f"stack them on the device, where {assumed}", place.replace("stack", name), rest)
+
+
+def _scalars(data: cst.BaseExpression, value: Value) -> Sequence[Value]:
+    """The values of a list's elements; none where they are not plain to see."""
+    import libcst as cst
+
+    if isinstance(data, cst.List | cst.Tuple) and any(isinstance(element, cst.StarredElement) for element in data.elements):
+        return ()
+    if isinstance(value.detail, Items):
+        return value.detail.items
+    return (value.detail.element,) if isinstance(value.detail, ListOf) else ()
 
 
 def _instead(node: cst.BaseExpression, subject: str) -> str:
@@ -68,6 +115,7 @@ RULE = Rule(
     summary="`torch.tensor` over device scalars reads each of them",
     kinds=(FactKind.TENSOR_OF_TENSORS,),
     check=check,
+    fix=fix,
     examples=(
         Example(
             bad="""\
@@ -96,6 +144,7 @@ def corrector(model, x, steps: int):
         x = model(x, ratios)
     return x
 """,
+            fix=Applicability.REVIEW,
         ),
         Example(
             bad="""\
@@ -130,6 +179,7 @@ class Adaptive(torch.optim.Optimizer):
             torch._foreach_mul_(group["params"], 0.99)
         return total
 """,
+            fix=Applicability.REVIEW,
         ),
         Example(
             bad="""\
@@ -164,6 +214,7 @@ class Affine(nn.Module):
         stats = torch.stack([self.shift.mean(), self.scale.mean()])
         return x * self.scale + self.shift, stats
 """,
+            fix=Applicability.REVIEW,
         ),
     ),
 )
