@@ -18,7 +18,7 @@ in a timer (explicit-synchronize has it where it is hot).
 A serving engine's stage profiler emptied the cache at every stage, through a platform getter with the default `empty_cache=True`.
 NVIDIA H200, torch 2.11:
 - `torch.cuda.mem_get_info()`: free
-- `gc.collect()`: waits, not reported by the debug mode
+- `gc.collect()`: host work
 
 ## How to confirm
 `torch.cuda.memory_reserved()` before and after the observer: it must not fall.

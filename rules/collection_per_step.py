@@ -19,7 +19,7 @@ offload, unload or tear down, after a model was deleted or moved away, at start,
 ## Evidence
 Servers report stalls of 100 to 300 ms, one of 41 s over 75 million objects; a training run gained 1.5 % by a fixed pace.
 NVIDIA H200, torch 2.11:
-- `gc.collect()`: waits, not reported by the debug mode
+- `gc.collect()`: host work
 
 ## How to confirm
 `gc.callbacks` sees every collection with its generation: time the pairs of "start" and "stop" inside a step.

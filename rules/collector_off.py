@@ -16,7 +16,7 @@ Projects in which anything calls `gc.collect` or `gc.enable`; `gc.freeze()` alon
 ## Evidence
 Training runs whose workers died of growing memory after the collector was switched off for speed; one grew 3.4 GB an iteration.
 NVIDIA H200, torch 2.11, what the pace costs each time:
-- `gc.collect()`: waits, not reported by the debug mode
+- `gc.collect()`: host work
 
 ## How to confirm
 `gc.get_count()` grows without end, and `gc.collect()` at a prompt returns a large number.

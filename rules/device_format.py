@@ -20,7 +20,7 @@ NVIDIA H200, torch 2.11:
 - `s.__format__('')`: 1 wait
 - `str(s)`: 8 waits
 - `'%s' % s`: 8 waits
-- `log.warning('v %s', s)`: 16 waits
+- `log.warning('v %s', s)`: 8 waits
 - `log.debug('v %s', s)`: free
 - `s.shape`: free
 

@@ -20,7 +20,7 @@ from hostlint.testing import check_example, marked_lines, unmarked
 MEASURED = Path(__file__).parents[1] / "hostlint" / "torch_ops" / "waits_h200.json"
 CASES = [(rule, example) for rule in registry.rules() for example in rule.examples]
 NAMES = [f"{rule.name}-{number}" for rule in registry.rules() for number, _ in enumerate(rule.examples, 1)]
-EVIDENCE = re.compile(r"^- `(?P<call>.+)`: (?P<verdict>free|1 wait|\d+ waits|waits, not reported by the debug mode)$", re.MULTILINE)
+EVIDENCE = re.compile(r"^- `(?P<call>.+)`: (?P<verdict>free|host work|1 wait|\d+ waits|waits, not reported by the debug mode)$", re.MULTILINE)
 
 
 @pytest.mark.parametrize(("rule", "example"), CASES, ids=NAMES)
@@ -61,7 +61,7 @@ def test_pages_quote_the_measurement_as_it_is() -> None:
             entry = table[line["call"]]
             waits = entry["warnings"]
             counted = {0: "waits, not reported by the debug mode", 1: "1 wait"}.get(waits, f"{waits} waits")
-            words = counted if entry["blocks"] else "free"
+            words = counted if entry["blocks"] else {"host-work": "host work"}.get(entry["kind"], "free")
             assert line["verdict"] == words, f"{rule.name}: {line['call']}"
             quoted += 1
         bullets = rule.page.split("## Evidence\n")[1].split("\n## ")[0].count("\n- `")

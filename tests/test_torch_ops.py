@@ -261,7 +261,8 @@ def test_no_name_has_two_entries() -> None:
 
 
 def test_every_condition_speaks_of_a_parameter() -> None:
-    made_with = {"momentum", "validate_args"}  # arguments of the constructor, in conditions of the object's methods
+    # Arguments of the constructor, in conditions of the object's methods.
+    made_with = {"momentum", "validate_args", "enable_nested_tensor", "capturable", "enabled"}
     for op in every_op():
         params = {param.lstrip("*") for param in op.params}
         for wait in op.waits:

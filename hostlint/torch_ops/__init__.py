@@ -9,7 +9,7 @@ it takes.
     pydata:P  pylist:P      P is a Python number, or a list or tuple of numbers / a list or tuple
     absent:P  given:P       P is left out or literally None / is there and not literally None
     true:P  false:P         P is literally True / literally False
-    untrue:P                P is left out or literally False
+    untrue:P  not-false:P   P is left out or literally False / is not literally False
     none:P                  P is there and literally None
     to:device  to:host      where the call puts its result (device=, the argument of `to`, cuda(), cpu())
     boolean:P  integer:P    P is known to be a boolean or uint8 tensor / an integer tensor
@@ -18,6 +18,9 @@ it takes.
     large:P  fresh:P        P is known to be big / was built from host data by the same function
     element:P               index P is known to select exactly one element
     evaluating:P            module P is known to be in evaluation mode
+    host-in:P               P is a list, tuple or dictionary that holds a host tensor
+    strided:P               P is known not to fill one block of memory: a transposed view, a column, every second item
+    sparse:P  not-sparse:P  P is known to have a sparse layout / is not known to have one
 
 An entry's waits are ordered: the first one that holds names the fact. `conditions` evaluates atoms.
 

@@ -30,6 +30,9 @@ class ArgumentFacts:
     literal: str = NOT_LITERAL  # "True", "False", "None" where the source says so
     element: bool = False  # as an index: known to select exactly one element
     evaluating: bool = False  # a module known to be in evaluation mode
+    holds_host: bool = False  # a container that holds a host tensor
+    strided: bool = False  # known not to fill one block of memory: a transposed view, a column, every second item
+    sparse: bool = False  # a tensor known to have a sparse layout
 
 
 Given = TypeVar("Given")  # what a caller knows of one argument
@@ -55,9 +58,13 @@ _TESTS: dict[str, Callable[[ArgumentFacts], bool]] = {
     "fresh": lambda a: a.fresh,
     "element": lambda a: a.element,
     "evaluating": lambda a: a.evaluating,
+    "host-in": lambda a: a.holds_host,
+    "strided": lambda a: a.strided,
+    "sparse": lambda a: a.sparse,
+    "not-sparse": lambda a: not a.sparse,
 }
 _TARGETS = {"device": Place.DEVICE, "host": Place.HOST}
-ATOMS = frozenset({*_TESTS, "absent", "given", "untrue", "to"})
+ATOMS = frozenset({*_TESTS, "absent", "given", "untrue", "not-false", "to"})
 
 
 def split_atom(atom: str) -> tuple[str, str]:
@@ -76,6 +83,8 @@ def holds(atom: str, arguments: Arguments) -> bool:
     given = arguments.get(name, ())
     if kind in ("absent", "given"):
         return any(one.literal != "None" for one in given) is (kind == "given")
+    if kind == "not-false":
+        return not any(one.literal == "False" for one in given)
     if kind == "untrue":
         return not given or all(one.literal == "False" for one in given)
     return any(map(_TESTS[kind], given))

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from hostlint.runtime_checks.measure_waits.forms import GROUPS, Form, forms
+from hostlint.runtime_checks.measure_waits.catalogue import GROUPS, Form, forms
 from hostlint.runtime_checks.measure_waits.output import document, write_whole
-from hostlint.runtime_checks.measure_waits.supervisor import Lost, measure_all
+from hostlint.runtime_checks.measure_waits.supervisor import LostError, measure_all
 
 SAVE_EVERY = 200  # forms: an interrupted run leaves what it measured
 NO_GPU = "measure_waits needs a CUDA GPU and a torch that sees it (--list shows the forms without one)"
@@ -48,7 +48,7 @@ def measure(selected: dict[int, Form], output: Path) -> int:
             if count % SAVE_EVERY == 0:
                 write_whole(output, document(machine, answers))
                 sys.stderr.write(f"{count} of {len(selected)}\n")
-    except Lost as lost:
+    except LostError as lost:
         sys.stderr.write(f"measure_waits: the measuring process cannot be started: {lost}\n")
         return 2
     write_whole(output, document(machine, answers))

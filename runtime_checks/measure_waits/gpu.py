@@ -46,17 +46,17 @@ class Spin:
         self._per_second = max(self._rate() for _ in range(3))
 
     def _rate(self) -> float:
-        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         start.record()
-        torch.cuda._sleep(_CYCLES)
+        torch.cuda._sleep(_CYCLES)  # type: ignore[no-untyped-call]
         end.record()
         end.synchronize()
-        return _CYCLES / start.elapsed_time(end) * 1000
+        return float(_CYCLES / start.elapsed_time(end) * 1000)
 
     def start(self, seconds: float) -> torch.cuda.Event:
         """Returns an event behind the kernel: once it has come, the stream had drained."""
-        torch.cuda._sleep(int(self._per_second * seconds))
-        done = torch.cuda.Event()
+        torch.cuda._sleep(int(self._per_second * seconds))  # type: ignore[no-untyped-call]
+        done = torch.cuda.Event()  # type: ignore[no-untyped-call]
         done.record()
         return done
 
@@ -90,7 +90,7 @@ def _behind(call: Callable[[], None], spin: Spin, length: float) -> tuple[float,
     began = time.perf_counter()
     call()
     took = time.perf_counter() - began
-    drained = done.query()
+    drained = bool(done.query())  # type: ignore[no-untyped-call]
     torch.cuda.synchronize()
     return took, drained
 

@@ -56,7 +56,7 @@ def closure_of(optimizer: torch.optim.Optimizer, device: str) -> Any:
     def closure() -> torch.Tensor:
         optimizer.zero_grad()
         loss: torch.Tensor = sum(parameter.square().sum() for parameter in parameters)
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         return loss
 
     return closure
@@ -66,14 +66,18 @@ def hooked(device: str) -> torch.nn.Linear:
     """A layer with a hook on its output and on its weight that reads nothing."""
     layer = trained(device)
     layer.register_forward_hook(lambda module, given, result: result * 2)
-    layer.weight.register_hook(lambda gradient: gradient * 2)
+    layer.weight.register_hook(lambda gradient: gradient * 2)  # type: ignore[no-untyped-call]
     return layer
 
 
 def reading_hook(device: str) -> torch.nn.Linear:
     """A layer whose weight's hook reads the norm of the gradient."""
     layer = trained(device)
-    layer.weight.register_hook(lambda gradient: gradient if gradient.norm().item() else gradient)
+
+    def read(gradient: torch.Tensor) -> None:
+        gradient.norm().item()
+
+    layer.weight.register_hook(read)  # type: ignore[no-untyped-call]
     return layer
 
 

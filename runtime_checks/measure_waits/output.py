@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from datetime import date
 from pathlib import Path
 
-from hostlint.runtime_checks.measure_waits.forms import MODULES
+from hostlint.runtime_checks.measure_waits.catalogue import MODULES
 
 WHAT = (
     "Does the call make the host wait until the stream has drained? Measured with a 20 ms spin kernel queued before the call; median of 3. "

@@ -6,7 +6,7 @@ from types import CodeType
 from typing import Any  # what forms hold is of every kind
 
 from hostlint.runtime_checks.measure_waits import makers
-from hostlint.runtime_checks.measure_waits.forms import MODULES, Form, names
+from hostlint.runtime_checks.measure_waits.catalogue import MODULES, Form, names
 
 
 class Program:

@@ -10,8 +10,8 @@ from typing import TextIO
 
 import torch
 
+from hostlint.runtime_checks.measure_waits.catalogue import Form, forms
 from hostlint.runtime_checks.measure_waits.describe import facts_of, words_of
-from hostlint.runtime_checks.measure_waits.forms import Form, forms
 from hostlint.runtime_checks.measure_waits.gpu import Kind, Spin, read
 from hostlint.runtime_checks.measure_waits.program import Program
 
@@ -31,7 +31,8 @@ def answer(form: Form, spin: Spin) -> dict[str, object]:
         reading = read(program.run, spin).as_json()
     except Exception as error:  # noqa: BLE001 - whatever a form raises is its result
         text = " ".join(str(error).split())[:300]
-        reading = {"blocks": None, "debug_mode_warns": None, "warnings": 0, "kind": Kind.ERROR.value, "error": f"{type(error).__name__}: {text}"}
+        nothing: dict[str, object] = {"blocks": None, "debug_mode_warns": None, "warnings": 0}
+        reading = {**nothing, "kind": Kind.ERROR.value, "error": f"{type(error).__name__}: {text}"}
     return {"entry": {**head, **reading}, "names": legend}
 
 
@@ -48,14 +49,23 @@ def main() -> int:
     spin = Spin()
     say(replies, {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "cuda": torch.version.cuda})
     for count, line in enumerate(sys.stdin):
-        say(replies, answer(every[int(line)], spin))
-        try:
-            torch.cuda.synchronize()
-        except RuntimeError:
+        reply = answer(every[int(line)], spin)
+        fit = has_context()
+        say(replies, {**reply, "fit": fit})
+        if not fit:
             return LOST
         if count % 50 == 0:
             gc.collect()
     return 0
+
+
+def has_context() -> bool:
+    """Whether the GPU still answers: a kernel that failed an assertion takes the process's context with it."""
+    try:
+        torch.cuda.synchronize()
+    except RuntimeError:
+        return False
+    return True
 
 
 def say(replies: TextIO, message: dict[str, object]) -> None:

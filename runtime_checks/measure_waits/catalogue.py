@@ -42,8 +42,11 @@ class Form:
 @cache
 def names() -> dict[str, str]:
     """Each name that forms use and the expression that builds it."""
-    pairs = (line.split(" = ", 1) for line in _lines(NAMES_FILE))
-    return dict(pairs)  # type: ignore[arg-type]  # split gives lists of two
+    found: dict[str, str] = {}
+    for line in _lines(NAMES_FILE):
+        name, _, expression = line.partition(" = ")
+        found[name] = expression
+    return found
 
 
 def forms() -> Iterator[Form]:
