@@ -20,7 +20,7 @@ from hostlint.runtime_checks.sinks import listening
 @pytest.fixture(autouse=True)
 def collector() -> Iterator[None]:
     was, thresholds = gc.isenabled(), gc.get_threshold()
-    gc.collect()
+    gc.collect(1)
     gc.disable()  # only what a test asks for
     yield
     gc.set_threshold(*thresholds)
