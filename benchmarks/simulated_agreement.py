@@ -11,11 +11,12 @@ import json
 import logging
 import warnings
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from hostlint.runtime_checks.events import EventKind, HostEvent
-from hostlint.runtime_checks.measure_waits.forms import Form, forms
+from hostlint.runtime_checks.measure_waits.catalogue import Form, forms
 from hostlint.runtime_checks.measure_waits.gpu import REPEATS
 from hostlint.runtime_checks.measure_waits.program import Program
 from hostlint.runtime_checks.simulated import simulate_cuda
@@ -30,15 +31,19 @@ class Events(list[HostEvent]):
         self.append(event)
 
 
+def entries() -> list[dict[str, Any]]:
+    document: dict[str, Any] = json.loads((Path(FOLDER) / f"{MEASUREMENT}.json").read_text(encoding="utf-8"))
+    calls: list[dict[str, Any]] = document["calls"]
+    return calls
+
+
 def measured() -> dict[str, bool]:
-    document = json.loads((Path(FOLDER) / f"{MEASUREMENT}.json").read_text(encoding="utf-8"))
-    return {entry["call"]: entry["blocks"] for entry in document["calls"] if entry["blocks"] is not None and entry.get("kind") != "host-work"}
+    return {entry["call"]: entry["blocks"] for entry in entries() if entry["blocks"] is not None and entry.get("kind") != "host-work"}
 
 
 def errors() -> set[str]:
     """The calls that raise on the GPU as well."""
-    document = json.loads((Path(FOLDER) / f"{MEASUREMENT}.json").read_text(encoding="utf-8"))
-    return {entry["call"] for entry in document["calls"] if entry["blocks"] is None}
+    return {entry["call"] for entry in entries() if entry["blocks"] is None}
 
 
 def simulated(form: Form) -> list[HostEvent] | str:

@@ -162,7 +162,9 @@ class _Form:
         assert op is not None
         base, index, *value = args
         parts = index if isinstance(index, tuple) else (index,)
-        element = bool(value) and len(parts) == base.dim() and all(map(is_integer, parts))
+        element = bool(value) and sum(map(is_integer, parts)) == base.dim() and all(part is Ellipsis or is_integer(part) for part in parts)
+        if element and base.dim() == 0:
+            return self._verdict(op, {"self": (base,), "index": (Ellipsis,), "value": tuple(value)}, facts, element=True)
         for part in parts:
             if isinstance(part, slice):
                 found = self._slice(part, facts)

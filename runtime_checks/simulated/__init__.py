@@ -12,6 +12,7 @@ from hostlint.runtime_checks.simulated.compiled import compiled_code_runs_eagerl
 from hostlint.runtime_checks.simulated.driver import cuda_is_there
 from hostlint.runtime_checks.simulated.handlers import plans
 from hostlint.runtime_checks.simulated.mode import in_this_thread
+from hostlint.runtime_checks.simulated.modules import modules_are_judged
 from hostlint.runtime_checks.simulated.places import storages_have_places
 from hostlint.runtime_checks.simulated.saved import files_have_places
 from hostlint.runtime_checks.threads import carried_into_threads
@@ -41,6 +42,7 @@ def simulate_cuda() -> Iterator[None]:
         stack.enter_context(autocast_on_the_host())
         stack.enter_context(gradients_have_places())
         stack.enter_context(files_have_places())
+        stack.enter_context(modules_are_judged())
         stack.enter_context(compiled_code_runs_eagerly())
         stack.enter_context(flushing())
         stack.enter_context(carried_into_threads(lambda: in_this_thread(chosen)))

@@ -1,8 +1,8 @@
 """torch.cuda: one device that is there, with its properties, memory figures, seeds and waits."""
 from __future__ import annotations
 
+import itertools
 import threading
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -14,8 +14,9 @@ from hostlint.runtime_checks.patches import Patch
 from hostlint.runtime_checks.simulated import streams
 from hostlint.runtime_checks.simulated.devices import DEVICES, as_device
 from hostlint.runtime_checks.simulated.generators import Generator
+from hostlint.runtime_checks.simulated.legacy import LEGACY_TYPES, legacy_type
 from hostlint.runtime_checks.simulated.places import is_on_device
-from hostlint.runtime_checks.simulated.saved import storage_to_device
+from hostlint.runtime_checks.simulated.saved import reading_storage, storage_to_device
 
 MEMORY = 141 * 2**30  # bytes, as the GPU that the table was measured on
 
@@ -43,6 +44,15 @@ class DeviceProperties:
 
 
 _PROPERTIES = DeviceProperties()
+
+
+_COUNTED = tuple(
+    f"{name}{unit}"
+    for name in ("allocation", "allocated", "active", "requested", "reserved", "segment", "inactive_split")
+    for unit in ("", "_bytes")
+)
+_LARGE = ("oversize_allocations", "oversize_segments")
+_SINGLE = ("num_alloc_retries", "num_ooms", "num_sync_all_streams", "num_device_alloc", "num_device_free", "max_split_size")
 
 
 class _Settings(threading.local):
@@ -100,11 +110,14 @@ def _memory(device: object = None) -> tuple[int, int]:
 
 
 def _statistics(*_: object, **__: object) -> dict[str, int]:
-    return defaultdict(int)
+    """No figure is kept of memory; each that torch has is 0."""
+    large = itertools.product(_LARGE, ("current", "peak", "allocated", "freed"))
+    pooled = itertools.product(_COUNTED, ("all", "small_pool", "large_pool"), ("current", "peak", "allocated", "freed"))
+    return {**{".".join(parts): 0 for parts in (*pooled, *large)}, **dict.fromkeys(_SINGLE, 0)}
 
 
-def _no_segments(*_: object, **__: object) -> list[object]:
-    return []
+def _no_segments(*_: object, **__: object) -> dict[str, list[object]]:
+    return {"segments": [], "device_traces": []}
 
 
 def _allocator() -> str:
@@ -234,11 +247,14 @@ def _all() -> Iterator[Patch]:
     replaced: tuple[tuple[object, dict[str, object]], ...] = ((torch._C, _BELOW), (torch.cuda, _CUDA))
     for owner, names in replaced:
         yield from (Patch(owner, name, _instead(value)) for name, value in names.items())
-    for owner, names in ((getattr(torch, "accelerator", None), _ACCELERATOR), (torch.cuda.nvtx, _NVTX), (torch.cuda.streams, _STREAMS), (torch, _GENERIC)):
+    accelerator = getattr(torch, "accelerator", None)  # torch 2.6 and newer
+    for owner, names in ((accelerator, _ACCELERATOR), (torch.cuda.nvtx, _NVTX), (torch.cuda.streams, _STREAMS), (torch, _GENERIC)):
         yield from (Patch(owner, name, _instead(value)) for name, value in names.items() if hasattr(owner, name))
     yield Patch(torch.cuda.memory, "memory_stats", _instead(_statistics))
     yield Patch(torch.Tensor, "record_stream", _instead(_record_stream))
     yield Patch(torch.UntypedStorage, "cuda", _instead(storage_to_device))
+    yield from (Patch(torch.UntypedStorage, name, reading_storage) for name in ("cpu", "tolist"))
+    yield from (Patch(torch.cuda, name, legacy_type) for name in LEGACY_TYPES)
     yield Patch(torch.backends.cuda, "is_built", _instead(_yes))
     yield Patch(torch._C, "_group_tensors_by_device_and_dtype", _group_by_place)
 

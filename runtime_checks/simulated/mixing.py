@@ -17,11 +17,14 @@ _TAKES_BOTH = frozenset((
     "_pack_padded_sequence", "_pad_packed_sequence", "ctc_loss", "data=", "backward", "grad", "__getitem__", "type_as", "_foreach_copy_",
     "_has_compatible_shallow_copy_type", "result_type", "can_cast", "promote_types", "__deepcopy__", "__reduce_ex__", "__setstate__",
     "register_hook", "_foreach_add_", "broadcast_tensors", "new_tensor", "new", "lstm", "gru", "rnn_tanh", "rnn_relu",
-    "_nested_view_from_jagged", "_nested_get_values_copy", "_nested_view_from_buffer", "_pack_padded_sequence", "_fused_adam_", "_fused_adamw_", "_fused_sgd_", "record_stream",
+    "_nested_view_from_jagged", "_nested_get_values_copy", "_nested_view_from_buffer", "_pack_padded_sequence", "_foreach_addcmul_",
+    "_foreach_addcdiv_", "_foreach_addcmul", "_foreach_addcdiv", "_fused_adam_", "_fused_adamw_", "_fused_sgd_", "record_stream",
 ))  # fmt: skip
 HOST_RESULTS = frozenset(("_pack_padded_sequence", "_pad_packed_sequence"))  # all but the first: sizes, which torch wants on the host
 # Also 0-dim host tensors are refused here, where no scalar is expected.
-_TENSORS_ONLY = frozenset(("cat", "concat", "concatenate", "stack", "mm", "matmul", "bmm", "linear", "index_select", "gather", "embedding"))
+_TENSORS_ONLY = frozenset((
+    "clamp", "clip", "repeat_interleave", "cat", "concat", "concatenate", "stack", "mm", "matmul", "bmm", "linear", "index_select", "gather", "embedding",
+))  # fmt: skip
 
 
 class Mix(Enum):
@@ -67,11 +70,11 @@ def demand_one_place(func: Callable[..., object], args: tuple[Any, ...], kwargs:
     """Raises RuntimeError where CUDA would: a host tensor beside device tensors, where no index, length or scalar is meant."""
     spelled = named(func).spelled
     name = spelled.rpartition(".")[2]
+    if spelled.startswith("torch.ops.") or torch._C._functorch.peek_interpreter_stack() is not None:
+        return  # what torch decomposes, or a transform makes inside, has places that nobody gave it
     if name in _TAKES_BOTH:
         _demand_indexable(name, args)
         return
-    if torch._C._functorch.peek_interpreter_stack() is not None:
-        return  # what a transform of torch.func makes inside has no place of its own
     if name in ("__setitem__", "index_put", "index_put_"):
         _demand_writable(*args[:3])
         return
@@ -86,18 +89,17 @@ def _demand_indexable(name: str, args: tuple[Any, ...]) -> None:
         _demand_host_indices(args[0], args[1])
 
 
-def _demand_host_indices(target: torch.Tensor, index: Any) -> list[torch.Tensor]:
-    """The tensors among the indices that select more than one element; those of a host tensor have to be on the host."""
+def _demand_host_indices(target: torch.Tensor, index: Any) -> None:
+    """To read from a host tensor, indices that select more than one element have to be on the host."""
     parts = index if isinstance(index, tuple) else (index,)
     chosen = [part for part in parts if isinstance(part, torch.Tensor) and part.dim()]
     if not is_on_device(target) and any(map(is_on_device, chosen)):
         raise RuntimeError("indices should be either on cpu or on the same device as the indexed tensor (cpu)")
-    return chosen
 
 
 def _demand_writable(target: torch.Tensor, index: Any, value: Any) -> None:
     """`x[i] = v`: the index may be on the host; a value is copied into a slice from anywhere, into an index only if it is 0-dim."""
-    chosen = _demand_host_indices(target, index)
+    chosen = [part for part in (index if isinstance(index, (tuple, list)) else (index,)) if isinstance(part, torch.Tensor) and part.dim()]
     if chosen and isinstance(value, torch.Tensor) and value.dim() and is_on_device(value) is not is_on_device(target):
         raise RuntimeError("an indexed tensor and the values written into it must be on the same device")
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from hostlint.runtime_checks.simulated.mode import plain_call
 from hostlint.runtime_checks.simulated.places import CUDA, is_on_device, is_pinned, put_on_device
 
 if TYPE_CHECKING:
@@ -60,6 +61,21 @@ def numpy(mode: SimulatedMode, func: Call, args: Args, kwargs: Kwargs) -> Any:
     return func(tensor.clone(), force=True)
 
 
+def without_driver(mode: SimulatedMode, func: Call, args: Args, kwargs: dict[str, Any]) -> Any:
+    """Which of CUDA's routines is used makes no difference on the host, which refuses to be asked."""
+    if is_on_device(args[0]):
+        kwargs.pop("driver", None)
+    return plain_call(mode, func, args, kwargs)
+
+
+def wants_host_argument(mode: SimulatedMode, func: Call, args: Args, kwargs: dict[str, Any]) -> Any:
+    """Lengths and sections, which torch reads itself and therefore wants on the host."""
+    lengths = args[1] if len(args) > 1 else None
+    if isinstance(lengths, torch.Tensor) and is_on_device(lengths):
+        raise RuntimeError(f"{func.__name__}: expected argument 1 to be on the host, but it is on cuda:0")
+    return plain_call(mode, func, args, kwargs)
+
+
 def share_memory(mode: SimulatedMode, func: Call, args: Args, kwargs: Kwargs) -> Any:
     return args[0] if is_on_device(args[0]) else func(*args, **kwargs)
 
@@ -84,4 +100,9 @@ def handlers() -> dict[Call, Handler]:
         tensor.is_pinned: pinned,
         tensor.numpy: numpy,
         tensor.share_memory_: share_memory,
+        torch.linalg.svd: without_driver,
+        torch.linalg.svdvals: without_driver,
+        torch.tensor_split: wants_host_argument,
+        tensor.tensor_split: wants_host_argument,
+        torch._VF._pack_padded_sequence: wants_host_argument,
     }
