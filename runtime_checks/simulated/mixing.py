@@ -23,7 +23,8 @@ _TAKES_BOTH = frozenset((
 HOST_RESULTS = frozenset(("_pack_padded_sequence", "_pad_packed_sequence"))  # all but the first: sizes, which torch wants on the host
 # Also 0-dim host tensors are refused here, where no scalar is expected.
 _TENSORS_ONLY = frozenset((
-    "clamp", "clip", "repeat_interleave", "cat", "concat", "concatenate", "stack", "mm", "matmul", "bmm", "linear", "index_select", "gather", "embedding",
+    "clamp", "clip", "repeat_interleave",
+    "cat", "concat", "concatenate", "stack", "mm", "matmul", "bmm", "linear", "index_select", "gather", "embedding",
 ))  # fmt: skip
 
 
