@@ -1,6 +1,25 @@
-"""These tests import torch; where it is not installed (`.ci/other-pythons`) they are not collected."""
+"""Most of these tests import torch; where it is not installed (`.ci/other-pythons`) those are not collected."""
 from __future__ import annotations
 
-from importlib.util import find_spec
+from collections.abc import Callable
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
 
-collect_ignore_glob = [] if find_spec("torch") else ["test_*.py"]
+import pytest
+
+_HERE = Path(__file__).parent
+_NEEDING_TORCH = [file.name for file in _HERE.glob("test_*.py") if "\nimport torch\n" in file.read_text(encoding="utf-8")]
+collect_ignore = [] if find_spec("torch") else _NEEDING_TORCH
+
+
+@pytest.fixture(scope="session")
+def measured_names() -> Callable[..., dict[str, Any]]:
+    """`names` of measured_names.py: what measured calls are written in, on the CPU."""
+    spec = spec_from_file_location("measured_names", _HERE / "measured_names.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    names: Callable[..., dict[str, Any]] = module.names
+    return names
