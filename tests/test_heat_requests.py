@@ -429,7 +429,7 @@ def test_a_module_that_the_only_loop_calls_is_called_in_the_innermost_loop() -> 
     """)
 
 
-def test_tools_to_debug_with_are_cold() -> None:
+def test_tools_to_debug_with_and_other_machines_are_cold() -> None:
     source = """
     def compare(pairs, model):
         for pair in pairs:
@@ -437,6 +437,8 @@ def test_tools_to_debug_with_are_cold() -> None:
             probe()  # LEVEL
     """
     assert not differences(app__debug_utils__compare=source.replace("LEVEL", "cold"))
+    assert not differences(app__backends__mlx__compare=source.replace("LEVEL", "cold"))
+    assert not differences(app__cpu_offload=source.replace("LEVEL", "loop"))
     assert not differences(app__compare=source.replace("LEVEL", "loop"))
 
 

@@ -59,6 +59,7 @@ _BENCHMARK_FILE = re.compile(
 )
 _TEST_FILE = re.compile(r"(^|/)(tests?|testing|unittests?)/|(^|/)test_[^/]*\.py$|_test\.py$|(^|/)conftest\.py$")
 _DEBUG_FILE = re.compile(r"(^|/)debug(ging|ger)?(_(utils?|tools?|helpers?))?(/|\.py$)")
+_OFF_DEVICE_FILE = re.compile(r"(^|/)(mlx|mps|cpu)(/|\.py$)|(^|/)mlx_[^/]*\.py$")
 _TOOL_FILE = re.compile(r"(^|/)(setup|hubconf|convert_[^/]*|export_[^/]*)\.py$")
 _KEPT = re.compile(r"(^|\.|_)(lru_cache|cache|cached|cachedmethod|cached_property|cached_function|memoi[sz]e|run_once)(_\w+)?(\(\))?$")
 _FOR_GOOD = re.compile(r"(^|\.|_)(lru_cache|cache|cached_function|memoi[sz]e|run_once)(_\w+)?(\(\))?$")
@@ -95,7 +96,7 @@ def _is_test(function: FunctionOutline) -> bool:
 
 
 def is_unused(file: FileOutline) -> bool:
-    """Tests, benchmarks, converters, tools to debug with: what runs there is no product's step.
+    """Tests, benchmarks, converters, tools to debug with, other machines: what runs there is no product's step.
 
     The module tells where a file is in its project; its path depends on where one stands, and so would the findings.
     """
@@ -104,7 +105,7 @@ def is_unused(file: FileOutline) -> bool:
 
 @cache
 def _is_unused_path(path: str) -> bool:
-    return any(pattern.search(path) for pattern in (_TEST_FILE, _BENCHMARK_FILE, _TOOL_FILE, _DEBUG_FILE))
+    return any(pattern.search(path) for pattern in (_TEST_FILE, _BENCHMARK_FILE, _TOOL_FILE, _DEBUG_FILE, _OFF_DEVICE_FILE))
 
 
 @cache

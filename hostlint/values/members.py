@@ -1,6 +1,7 @@
 """What `base.name` is: attributes of tensors, of the project's objects and modules, and of things that the scan cannot see into."""
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ TENSOR_METADATA = frozenset({
     "shape", "ndim", "is_cuda", "is_cpu", "is_meta", "is_leaf", "is_sparse", "is_quantized", "is_nested", "requires_grad", "grad_fn",
     "layout", "names", "itemsize", "nbytes", "_version", "placements", "device_mesh",
 })
+OWN = re.compile(r"is a module's parameter|of a module$|is a buffer or parameter")
 SCHEDULES = frozenset({"timesteps"})
 TENSOR_PARTS = frozenset({"T", "mT", "H", "mH", "data", "real", "imag", "grad", "values", "indices"})
 
@@ -62,6 +64,8 @@ def _of_tensor(base: Value, name: str) -> Value:
         return SHAPE if name == "shape" else PYTHON
     if name in TENSOR_PARTS:
         return replace(base, fresh=False, detail=None)
+    if base.is_device and table_method(name) is None and OWN.search(base.why):
+        return Value(Place.UNKNOWN, detail=Method(base, name))  # what code hangs on a parameter: numbers, lists, states
     if base.is_device and table_method(name) is None:  # a model's output object: its parts live where it does
         confidence = min(base.confidence, Confidence.LIKELY)
         return replace(base, rank0=None, vector=False, boolean=None, integer=None, confidence=confidence, detail=None)

@@ -9,6 +9,7 @@ class Decoder(nn.Module):
         self.table = nn.Buffer(torch.arange(width))
         self.plain = torch.arange(width)
         self.layerdrop = drop
+        self.weight = nn.Parameter(torch.ones(width))
         self.blocks = nn.ModuleList(nn.Linear(width, width) for _ in range(4))
 
     def forward(self, hidden_states, output_hidden_states=None, ref_latents=None, extra=None, cache=None, num_embeds=None):
@@ -20,6 +21,10 @@ class Decoder(nn.Module):
             hidden_states = hidden_states + 3
         if 3 in hidden_states:  # expect: HL103
             hidden_states = hidden_states + 4
+        if self.weight.generation > 1:  # ok: a number that hangs on the parameter
+            hidden_states = hidden_states + 7
+        if self.weight[0] > 1:  # expect: HL103
+            hidden_states = hidden_states + 8
         start = cache.get_seq_length()
         if start > 0:  # ok: what an object is asked for is a number
             hidden_states = hidden_states + 5
