@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from hostlint.runtime_checks.request_collector import request_gc as request_gc
     from hostlint.runtime_checks.simulated import SimulatedDeviceWarning as SimulatedDeviceWarning
     from hostlint.runtime_checks.simulated import simulate_cuda as simulate_cuda
+    from hostlint.runtime_checks.steps import step as step
     from hostlint.runtime_checks.sync_on_read import SyncOnRead as SyncOnRead
 
 _HOMES = {
@@ -49,6 +50,7 @@ _HOMES = {
     "record_host_events": "recorder",
     "request_gc": "request_collector",
     "simulate_cuda": "simulated",
+    "step": "steps",
 }
 
 __all__ = [
@@ -71,6 +73,7 @@ __all__ = [
     "record_host_events",
     "request_gc",
     "simulate_cuda",
+    "step",
 ]
 
 

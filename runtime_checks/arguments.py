@@ -71,6 +71,8 @@ class Facts:
             integer=value.dtype in _INTEGERS,
             pinned=host and self._is_pinned(value),
             large=host and value.nbytes > largest_free_copy(),
+            strided=host and not value.is_contiguous(),
+            sparse=value.layout is not torch.strided and not value.is_nested,
         )
 
     def _container(self, value: Any) -> ArgumentFacts:
@@ -81,6 +83,7 @@ class Facts:
             place=Place.PYTHON,
             sequence=isinstance(value, (list, tuple)),
             holds_device=any(self.place_of(tensor) is Place.DEVICE for tensor in tensors),
+            holds_host=any(self.place_of(tensor) is Place.HOST for tensor in tensors),
             boolean=any(tensor.dtype in _BOOLEANS for tensor in tensors) or None,
         )
 

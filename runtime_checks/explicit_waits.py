@@ -32,6 +32,7 @@ _PLACES = (
     (torch._C, "_accelerator_synchronizeDevice", "torch.accelerator.synchronize"),
     (torch.cuda.Stream, "synchronize", "torch.cuda.Stream.synchronize"),
     (torch.cuda.Event, "synchronize", "torch.cuda.Event.synchronize"),
+    (torch.distributed, "barrier", "torch.distributed.barrier"),
 )
 
 

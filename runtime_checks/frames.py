@@ -12,6 +12,7 @@ from hostlint.runtime_checks.events import Frame, Origin
 DEPTH = 64  # frames kept; deeper ones are those of the program's start
 _OWN = str(Path(__file__).parent)
 _INSTALLED = ("site-packages", "dist-packages")
+_MADE = {"<frozen": Origin.PYTHON, "<eval_with_key>": Origin.TORCH}  # torch.fx names the code that it generates so
 _PYTHON = tuple({str(Path(sysconfig.get_path(name))) for name in ("stdlib", "platstdlib")})
 
 
@@ -19,7 +20,7 @@ _PYTHON = tuple({str(Path(sysconfig.get_path(name))) for name in ("stdlib", "pla
 def origin_of(path: str) -> Origin:
     """Whose code a file is, from its path alone."""
     if path.startswith("<"):
-        return Origin.PYTHON if path.startswith("<frozen") else Origin.USER
+        return next((origin for start, origin in _MADE.items() if path.startswith(start)), Origin.USER)
     parts = Path(path).parts
     if _inside(path, _OWN):
         return Origin.HOSTLINT

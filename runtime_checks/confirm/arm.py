@@ -29,13 +29,12 @@ class _Process:
         self.plan = Plan.read(folder)
         self.paths = Paths(self.plan.files)
         self.counters = Counters(folder, self.plan.warmup)
+        self.state: dict[str, object] = {}  # what else is said of the process, and of its children
         self.armed = ExitStack()  # never closed: what is recorded lasts as long as the process
 
     def forked(self) -> None:
         self.counters.open(_about("forked"))
-        self.counters.say({"watching": self.watching})
-
-    watching = False
+        self.counters.say(self.state)
 
     def record(self) -> None:
         from hostlint.runtime_checks.confirm.repeats import Repeats
@@ -49,9 +48,9 @@ class _Process:
             return
         if self.plan.redone:
             self.armed.enter_context(Repeats(self.plan, self.paths, self.counters))
-        self.watching = watch_lines(Lines(self.plan, self.paths, self.counters))
-        self.counters.say({"watching": self.watching})
-        self.counters.say({"torch": _torch(device)})
+        watching = watch_lines(Lines(self.plan, self.paths, self.counters))
+        self.state = {"watching": watching, "torch": _torch(device)}
+        self.counters.say(self.state)
 
 
 def _about(how: str) -> dict[str, object]:

@@ -213,6 +213,8 @@ def test_origins_are_told_apart_by_path() -> None:
     assert origin_of(logging.__file__) is Origin.PYTHON
     assert origin_of(hostlint.runtime_checks.__file__) is Origin.HOSTLINT
     assert origin_of("<stdin>") is Origin.USER
+    assert origin_of("<eval_with_key>.3") is Origin.TORCH
+    assert origin_of("<frozen importlib._bootstrap>") is Origin.PYTHON
 
 
 def test_the_users_innermost_frame_is_found_below_libraries() -> None:
