@@ -53,6 +53,26 @@ class Known:
         return next((self._of(node) for key, node in (self._call[4] if self._call else ()) if key == name), UNKNOWN)
 
     @property
+    def container(self) -> Value:
+        """What is written to: `x` in `x[i] = v` and in `x[i] op= v`."""
+        return self._of(self._store[2]) if self._store else UNKNOWN
+
+    @property
+    def index(self) -> Value:
+        """What it is written at: `i` in `x[i] = v`."""
+        return self._of(self._store[3]) if self._store else UNKNOWN
+
+    @property
+    def stored(self) -> Value:
+        """What is written: `v` in `x[i] = v` and in `x[i] op= v`."""
+        return self._of(self._store[4]) if self._store else UNKNOWN
+
+    @property
+    def _store(self) -> Any:
+        node = self._node
+        return node if node and node[0] == Op.STORE else None
+
+    @property
     def _call(self) -> Any:  # a node of the graph: a tuple whose form depends on its operation
         node = self._node
         return node if node and node[0] == Op.CALL else None
