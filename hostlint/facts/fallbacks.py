@@ -8,6 +8,7 @@ from hostlint.facts.chains import chain
 from hostlint.facts.memos import none_test
 
 HOST_COPY = re.compile(r"(^|_)(cpu|host)(_|$)")
+NUMBERS = frozenset({"int", "float", "Number", "Real", "Integral"})
 NOBODY = ""  # stands for a parameter where no argument decides
 
 
@@ -18,6 +19,8 @@ def fallback(test: ast.expr, parameters: frozenset[str]) -> tuple[str, int]:
         return name, (1 if _is_none(test) else -1) if name in parameters or is_host_copy(name) else 0
     if isinstance(test, ast.Call) and test.args and isinstance(test.args[0], ast.Name) and _asks_for_tensor(test):
         return test.args[0].id, -1
+    if isinstance(test, ast.Call) and test.args and isinstance(test.args[0], ast.Name) and _asks_for_number(test):
+        return test.args[0].id, int(test.args[0].id in parameters)
     return NOBODY, _emptiness(test)
 
 
@@ -35,6 +38,13 @@ def _asks_for_tensor(test: ast.Call) -> bool:
     if name == "is_tensor":
         return True
     return name == "isinstance" and len(test.args) == 2 and chain(test.args[1]).rsplit(".", 1)[-1] == "Tensor"
+
+
+def _asks_for_number(test: ast.Call) -> bool:
+    if chain(test.func) != "isinstance" or len(test.args) != 2:
+        return False
+    kinds = test.args[1].elts if isinstance(test.args[1], ast.Tuple) else [test.args[1]]
+    return all(chain(kind).rsplit(".", 1)[-1] in NUMBERS for kind in kinds)
 
 
 def _emptiness(test: ast.expr) -> int:

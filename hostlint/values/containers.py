@@ -29,7 +29,8 @@ def subscript(base: Value, index: Value) -> Value:
         known: dict[object, Value] = dict(detail.items)
         if literal in known:
             return known[literal]
-        return join_all(known.values()) if literal is None and known else UNKNOWN
+        numbered = index.rank0 and all(isinstance(key, str) for key in known)  # other entries than these lie under numbers
+        return join_all(known.values()) if literal is None and known and not numbered else UNKNOWN
     return UNKNOWN
 
 

@@ -22,7 +22,7 @@ TENSOR_METADATA = frozenset({
     "shape", "ndim", "is_cuda", "is_cpu", "is_meta", "is_leaf", "is_sparse", "is_quantized", "is_nested", "requires_grad", "grad_fn",
     "layout", "names", "itemsize", "nbytes", "_version", "placements", "device_mesh",
 })
-OWN = re.compile(r"is a module's parameter|of a module$|is a buffer or parameter")
+OWN = re.compile(r"is a module's parameter|of a module$|is a buffer or parameter|`torch\.\w+` at line")
 SCHEDULES = frozenset({"timesteps"})
 TENSOR_PARTS = frozenset({"T", "mT", "H", "mH", "data", "real", "imag", "grad", "values", "indices"})
 
@@ -65,7 +65,7 @@ def _of_tensor(base: Value, name: str) -> Value:
     if name in TENSOR_PARTS:
         return replace(base, fresh=False, detail=None)
     if base.is_device and table_method(name) is None and OWN.search(base.why):
-        return Value(Place.UNKNOWN, detail=Method(base, name))  # what code hangs on a parameter: numbers, lists, states
+        return Value(Place.UNKNOWN, detail=Method(base, name))  # what code hangs on a tensor: numbers, lists, states
     if base.is_device and table_method(name) is None:  # a model's output object: its parts live where it does
         confidence = min(base.confidence, Confidence.LIKELY)
         return replace(base, rank0=None, vector=False, boolean=None, integer=None, confidence=confidence, detail=None)
