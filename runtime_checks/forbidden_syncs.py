@@ -29,8 +29,12 @@ Raw = Any  # an argument of somebody else's call
 Call = Callable[..., Raw]
 _T = torch.Tensor
 _NAME = "forbid_host_syncs"
-_FILLS = frozenset({_T.masked_fill, _T.masked_fill_, torch.masked_fill})
-_OPTIMIZERS = str(Path("torch", "optim"))
+# Calls that take a 0-dim tensor of the host for a number.
+_FILLS = frozenset({_T.masked_fill, _T.masked_fill_, torch.masked_fill, _T.__setitem__, _T.index_put, _T.index_put_})
+_READERS = (
+    *((str(Path("torch", "optim")), start) for start in ("_get_value", "_single_tensor_", "_multi_tensor_")),
+    (str(Path("torch", "nn", "modules", "rnn.py")), ""),
+)
 _host_numbers = WeakIdKeyDictionary()  # 0-dim tensors that torch.tensor made without a device: on CUDA too they live on the host
 
 
@@ -44,15 +48,16 @@ class forbid_host_syncs:  # noqa: N801  used as a statement
 
     `.cpu()` and `.to("cpu")` pass: the tensor is there already, and the copy is what an author writes on purpose; reading the result
     raises. On a real GPU's tensors a copy to the host raises unless it is non-blocking. Uploads pass. Optimizers may read their step
-    counters, which live on the host on CUDA as well.
+    counters and recurrent layers the lengths of packed sequences, which live on the host on CUDA as well; other tensors that the code
+    keeps on the host on purpose cannot be told from the rest.
 
     `allow` names functions as "end of path:function" whose own call sites may read; `with allow("reason"):` works too. The exception goes
     through the code under test, where a broad `except` can swallow it. Made once, it can be entered any number of times, in any thread and
     task, and nested. Threads that the body starts are guarded, tasks that were running before are not. Reads while torch.compile traces are
     let through; compiled code is seen where it calls operators, which kernels of its own are not.
 
-    Not seen: memory taken by address (`data_ptr()`, storages), and threads not started through `threading`. An add costs about 15
-    microseconds more on one core of a Xeon.
+    Not seen: memory taken by address (`data_ptr()`), threads not started through `threading`. TorchScript turns what is raised inside
+    scripted code into a RuntimeError without text. An add costs about 15 microseconds more on one core of a Xeon.
     """
 
     def __init__(self, allow: Iterable[str] = ()) -> None:
@@ -77,7 +82,7 @@ class _Functions(TorchFunctionMode):
         if torch.compiler.is_compiling() or not _on():
             return func(*args, **kwargs)
         read = host_read(func, args, kwargs, _place_of_fill if func in _FILLS else _device)
-        if read is not None and not _optimizer_reads():
+        if read is not None and not _reads_its_own():
             _refuse(read)
         if read is not None or func in FREE_ON_CUDA:
             with judged.during():
@@ -98,7 +103,7 @@ class _Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch d
         kwargs = kwargs or {}
         if not judged.depth:
             read = operator_read(func, args, kwargs)
-            if read is not None and _on() and not _optimizer_reads():
+            if read is not None and _on() and not _reads_its_own():
                 _refuse(read)
         return func(*args, **kwargs)
 
@@ -112,10 +117,10 @@ def _refuse(read: Verdict) -> None:
         refuse(_NAME, read, guard.allow)
 
 
-def _optimizer_reads() -> bool:
-    """Whether torch's own optimizer asks for a step counter, which it keeps on the host, or takes the path that CUDA does not take."""
+def _reads_its_own() -> bool:
+    """Whether torch itself reads what it keeps on the host on CUDA as well: step counters of optimizers, lengths of packed sequences."""
     stack = current_stack()
-    return bool(stack) and stack[0].function.startswith(("_get_value", "_single_tensor_")) and _OPTIMIZERS in stack[0].path
+    return bool(stack) and any(end in stack[0].path and stack[0].function.startswith(start) for end, start in _READERS)
 
 
 def _device(tensor: torch.Tensor) -> Place:

@@ -25,10 +25,12 @@ READS = frozenset({EventKind.READ, EventKind.DATA_DEPENDENT_SIZE, EventKind.HIDD
 _SUBSCRIPTS = (torch.Tensor.__getitem__, torch.Tensor.__setitem__)
 # On CUDA these fail on a device tensor, or leave for a library that cannot follow: whoever calls them takes the values for the host's.
 _TO_HOST = {torch.Tensor.numpy: "Tensor.numpy", torch.Tensor.__array__: "Tensor.__array__", torch.Tensor.__dlpack__: "Tensor.__dlpack__"}
-# These move a tensor to a place that a CPU test cannot tell from the device.
-_MOVES = frozenset({torch.Tensor.to, torch.Tensor.type, torch.Tensor.type_as, torch.Tensor.cpu, torch.Tensor.copy_})
+_EQUAL = frozenset({torch.equal, torch.Tensor.equal})
 # Kernels of the CPU read here, or select with a mask, where those of CUDA do not: what the table says of the call is the whole of it.
-FREE_ON_CUDA = frozenset({torch.nn.functional.one_hot, torch.Tensor.__setitem__})
+FREE_ON_CUDA = frozenset((
+    torch.nn.functional.one_hot, torch.Tensor.__setitem__, torch.index_put, torch.index_put_, torch.Tensor.index_put,
+    torch.Tensor.index_put_,
+))  # fmt: skip
 judged = Muted()  # on while a call runs of which enough is known not to judge what it does inside
 NO_SITES = CallSites(())
 
@@ -56,11 +58,33 @@ def host_read(func: Call, args: Sequence[Raw], kwargs: Mapping[str, Raw], place_
     """The read of a device value that this call makes on CUDA, by the table of torch; None for uploads, which are no reads."""
     if func in _TO_HOST:
         return Verdict(EventKind.READ, FactKind.HOST_COPY, _TO_HOST[func], "taken for host memory", measured=False, silent=False)
-    if func in _SUBSCRIPTS and isinstance(args[1], list) and any(isinstance(one, torch.Tensor) for one in args[1]):
-        args = (args[0], tuple(args[1]), *args[2:])  # torch takes such a list for a tuple
     with torch._C.DisableTorchFunctionSubclass():  # the judge asks tensors for their types
-        verdict = judge_call(func, args, kwargs, place_of)
-    return verdict if verdict is not None and verdict.kind in READS and func not in _MOVES else None
+        calls = _by_parts(args) if func in _SUBSCRIPTS else [args]
+        verdicts = (judge_call(func, call, kwargs, place_of) for call in calls)
+        found = next((verdict for verdict in verdicts if verdict is not None and verdict.kind in READS), None)
+        if found is None or (found.fact is FactKind.HOST_COPY and not _on_accelerator(args)):
+            return None
+        return None if func in _EQUAL and _told_apart_by_shape(*args[:2]) else found
+
+
+def _by_parts(args: Sequence[Raw]) -> Sequence[Sequence[Raw]]:
+    """One subscript for each part of an index, so that the upload of one does not hide the read of another."""
+    base, index, *value = args
+    # torch takes a list with tensors in it for a tuple
+    several = isinstance(index, tuple) or (isinstance(index, list) and any(isinstance(part, torch.Tensor) for part in index))
+    return [(base, part, *value) for part in index] if several else [args]
+
+
+def _on_accelerator(args: Sequence[Raw]) -> bool:
+    """Whether a copy to the host is known to be one: a CPU test cannot tell the device under test from the host."""
+    return bool(args) and isinstance(args[0], torch.Tensor) and args[0].device.type not in ("cpu", "meta")
+
+
+def _told_apart_by_shape(*compared: Raw) -> bool:
+    """Whether `equal` need not look at the values: the same tensor twice, or two shapes."""
+    first, second = compared if len(compared) == 2 else (None, None)
+    both = isinstance(first, torch.Tensor) and isinstance(second, torch.Tensor)
+    return both and (first is second or first.shape != second.shape)
 
 
 def refuse(guard: str, read: Verdict, allowed: CallSites = NO_SITES) -> None:

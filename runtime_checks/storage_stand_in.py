@@ -1,7 +1,8 @@
 """What stands for the storage of a device tensor that a CPU tensor plays: its sizes and addresses, but not its bytes."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import wraps
 from typing import Any
 
 from hostlint.facts.kinds import FactKind
@@ -21,7 +22,8 @@ class StorageStandIn:
     def __getattr__(self, name: str) -> Any:
         if name in _READERS:
             _refuse(name)
-        return getattr(self._storage, name)
+        found = getattr(self._storage, name)
+        return _taking_stand_ins(found) if callable(found) else found
 
     def __getitem__(self, index: Any) -> Any:
         _refuse("__getitem__")
@@ -33,6 +35,14 @@ class StorageStandIn:
 
     def __len__(self) -> int:
         return len(self._storage)
+
+
+def _taking_stand_ins(method: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(method)
+    def call(*args: Any) -> Any:
+        return method(*(arg._storage if isinstance(arg, StorageStandIn) else arg for arg in args))
+
+    return call
 
 
 def _refuse(name: str) -> None:

@@ -39,8 +39,10 @@ class SyncOnRead(torch.Tensor):
     although it does not wait: nothing could follow the memory there. Numbers that C++ takes out by itself (`torch.full(size, t)`,
     `torch.arange(t)`, `plain.view(t)`) are seen below autograd, where only the place is known, not the call.
 
-    Not seen: uploads (`torch.tensor(data, device=)`, list indices: see RecordOps and CountedUploads), repeated `.cpu()`, pickling, reads
-    in C++ extensions through raw pointers, and code that torch.compile turned into kernels; `data_ptr()` passes.
+    Nested tensors cannot be made of it. Not seen: sparse results, which are plain again; uploads (`torch.tensor(data, device=)`, list
+    indices: see RecordOps and CountedUploads); repeated `.cpu()`; pickling; reads in C++ extensions through raw pointers; code that
+    torch.compile turned into kernels. `data_ptr()` passes. TorchScript turns what is raised inside scripted code into a RuntimeError
+    without text. A mask or a `to` target that lives on the host on CUDA is taken for one of the device.
 
     A call costs about 10 microseconds more than on a plain tensor (an add: 12 instead of 1.5 on one core of a Xeon).
     """
