@@ -191,6 +191,11 @@ def left_out(evaluator: Evaluator, fid: FunctionId, names: Sequence[str]) -> boo
     """Whether a call on a step's path is seen to leave out one of these parameters, or to pass None or a number for it."""
     frame = evaluator.frame(fid)
     positions = [position for position, param in enumerate(frame.outline.params) if param.name in names]
-    callers = [caller for caller in evaluator.surroundings.callers(fid) if caller.certain and evaluator.surroundings.is_hot(caller.caller)]
+    callers = [caller for caller in evaluator.surroundings.callers(fid) if caller.certain and _is_hot(evaluator, caller)]
     passed = (_passed(frame, caller, position) for caller in callers[:MANY_CALLERS] for position in positions)
     return any(value is None or is_none(value) or (value.place is Place.PYTHON and value.rank0) for value in passed)
+
+
+def _is_hot(evaluator: Evaluator, caller: Caller) -> bool:
+    region = evaluator.index.function(caller.caller).calls[caller.call_index].region
+    return evaluator.surroundings.is_hot(caller.caller, region)
