@@ -82,9 +82,9 @@ def _on_accelerator(args: Sequence[Raw]) -> bool:
 
 def _told_apart_by_shape(*compared: Raw) -> bool:
     """Whether `equal` need not look at the values: the same tensor twice, or two shapes."""
-    first, second = compared if len(compared) == 2 else (None, None)
-    both = isinstance(first, torch.Tensor) and isinstance(second, torch.Tensor)
-    return both and (first is second or first.shape != second.shape)
+    if len(compared) < 2 or not all(isinstance(one, torch.Tensor) for one in compared):
+        return False
+    return compared[0] is compared[1] or bool(compared[0].shape != compared[1].shape)
 
 
 def refuse(guard: str, read: Verdict, allowed: CallSites = NO_SITES) -> None:

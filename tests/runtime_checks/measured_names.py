@@ -28,8 +28,12 @@ class Names(dict[str, Any]):
 
 def names(on_device: Callable[[Tensor], Tensor], **more: Any) -> Names:
     """`on_device` makes a device tensor of each that is one in the measurement's legend. A value has the same bits each time; none is 0."""
-    on = {name: lambda make=make: on_device(make()) for name, make in _DEVICE.items()}
-    return Names({**_HOST, **_OBJECTS, **on, **{name: lambda value=value: value for name, value in {**_MODULES, **more}.items()}})
+    def moved(make: Callable[[], Tensor]) -> Callable[[], Tensor]:
+        return lambda: on_device(make())
+
+    found = Names({**_HOST, **_OBJECTS, **{name: moved(make) for name, make in _DEVICE.items()}})
+    found.update(_MODULES, **more)
+    return found
 
 
 def _uniform(*size: int) -> Tensor:
