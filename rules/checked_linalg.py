@@ -11,6 +11,10 @@ whole solve. Some (`svd`, `pinv`, `matrix_rank`, `matrix_exp`) read several valu
 - `MultivariateNormal(covariance_matrix=c)`: `scale_tril=` with a factor that is kept.
 - `eigh`, `svd`, `lstsq`, `pinv` have no unchecked form: factorise once, before the loop or every N steps.
 
+`hostlint fix --review` writes the `_ex` forms of `solve`, `inv`, `cholesky` and of `lu_factor` where its result is unpacked, and leaves
+out `check_errors=True`. A matrix that can be solved gives the same bits, strides and gradients; a bad one gives inf, NaN or a half done
+factor where it raised. In a `try` that handles the error the call is left as it is.
+
 ## Not flagged
 The `_ex` forms; `qr`, `lu`, `det`, `cholesky_solve`, norms, matrix products; matrices on the host.
 
@@ -38,6 +42,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
+from hostlint.model import Applicability
 from hostlint.rule import Example, Problem, Rule
 from hostlint.wording import waits, whole
 
@@ -45,6 +50,8 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from hostlint.facts.fact import Fact
+    from hostlint.fix.place import Place
+    from hostlint.model import Fix
 
 UNCHECKED = {
     "solve": "torch.linalg.solve_ex(...).result",
@@ -74,12 +81,57 @@ def _instead(node: cst.BaseExpression) -> str:
     return "it has no unchecked form: factorise once before the loop or every N steps and keep the result"
 
 
+FORMS = {
+    "torch.linalg.solve": ("solve_ex", ".result"),
+    "torch.linalg.inv": ("inv_ex", ".inverse"),
+    "torch.inverse": ("inv_ex", ".inverse"),
+    "torch.linalg.cholesky": ("cholesky_ex", ".L"),
+    "torch.cholesky": ("cholesky_ex", ".L"),
+    "torch.linalg.lu_factor": ("lu_factor_ex", "[:2]"),
+}  # the unchecked form, and what of its result the checked form gives
+
+
+def fix(place: Place) -> Fix | None:
+    """`torch.linalg.solve(a, b)` to `torch.linalg.solve_ex(a, b).result`."""
+    import libcst as cst
+
+    from hostlint.fix.calls import follow, given, is_handled, is_plain, without_argument
+
+    call = place.node
+    if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute) or is_handled(place):
+        return None
+    dotted = place.dotted(call.func)
+    checked = given(call, "check_errors")
+    if dotted.endswith("_ex") and checked is not None:
+        return place.fix(Applicability.REVIEW, f"leave the check out: {BAD}", without_argument(place, call, checked))
+    if dotted not in FORMS or not is_plain(call, frozenset({"left", "upper", "pivot", "input", "A", "B"})):
+        return None
+    name, part = FORMS[dotted]
+    if name == "lu_factor_ex" and not _is_unpacked(place):
+        return None
+    renamed = place.replace(name if dotted.startswith("torch.linalg.") else f"linalg.{name}", call.func.attr)
+    return place.fix(Applicability.REVIEW, f"do not check: {BAD}", renamed, follow(place, call, part))
+
+
+BAD = "a singular or indefinite matrix then gives inf, NaN or a half done factor instead of an error"
+
+
+def _is_unpacked(place: Place) -> bool:
+    import ast
+
+    match place.statement:
+        case ast.Assign(targets=[ast.Tuple(elts=[_, _])], value=value):
+            return place.outline.span(value) == place.fact.span
+    return False
+
+
 RULE = Rule(
     code="HL114",
     name="checked-linalg",
     summary="a linear algebra call checks its result on the host",
     kinds=(FactKind.CHECKED_LINALG,),
     check=check,
+    fix=fix,
     examples=(
         Example(
             bad="""\
@@ -106,6 +158,7 @@ def predict(model, x, steps: int):
         x = model(x, weights)
     return x
 """,
+            fix=Applicability.REVIEW,
         ),
         Example(
             bad="""\
@@ -138,6 +191,7 @@ class Whiten(nn.Module):
         basis, _ = torch.linalg.qr(self.spread)
         return torch.linalg.solve_triangular(factor, x.mT, upper=False).mT @ basis
 """,
+            fix=Applicability.REVIEW,
         ),
         Example(
             bad="""\

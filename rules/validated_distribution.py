@@ -10,6 +10,9 @@ tensor, read by the host. In a rollout that is several waits per simulated step.
 - `Normal.sample` still reads the smallest standard deviation. `rsample` under `torch.no_grad()` draws the same numbers
   without (compared on the CPU).
 
+`hostlint fix --review` passes `validate_args=False` where the call does not say. Valid arguments give the same bits and the same random
+numbers; wrong ones (a negative scale, NaN) no longer raise. In a `try` that handles the error the call is left as it is.
+
 ## Not flagged
 `validate_args=False`; programs that switch the default off; distributions over host tensors or Python numbers.
 
@@ -29,6 +32,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
+from hostlint.model import Applicability
 from hostlint.rule import Example, Problem, Rule
 from hostlint.wording import when, whole
 
@@ -36,6 +40,8 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from hostlint.facts.fact import Fact
+    from hostlint.fix.place import Place
+    from hostlint.model import Fix
 
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
@@ -53,12 +59,34 @@ def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
     )
 
 
+MOST_PARAMETERS = 2  # a third positional argument may be `validate_args` itself
+
+
+def fix(place: Place) -> Fix | None:
+    """`Normal(mean, std)` to `Normal(mean, std, validate_args=False)`."""
+    import libcst as cst
+
+    from hostlint.fix.calls import is_handled, with_argument
+
+    call = place.node
+    if not isinstance(call, cst.Call) or not place.known.callee.startswith("torch.distributions.") or is_handled(place):
+        return None
+    positional = [one for one in call.args if one.keyword is None]
+    if any(one.star or (one.keyword is not None and one.keyword.value == "validate_args") for one in call.args):
+        return None
+    if len(positional) > MOST_PARAMETERS:
+        return None
+    message = "do not check the arguments: wrong ones (a negative scale, NaN) then do not raise"
+    return place.fix(Applicability.REVIEW, message, with_argument(place, call, "validate_args=False"))
+
+
 RULE = Rule(
     code="HL115",
     name="validated-distribution",
     summary="a distribution checks its arguments on the device",
     kinds=(FactKind.VALIDATED_DISTRIBUTION,),
     check=check,
+    fix=fix,
     examples=(
         Example(
             bad="""\
@@ -93,6 +121,7 @@ def collect(policy, world, horizon: int):
         state = world(state, action)
     return trace
 """,
+            fix=Applicability.REVIEW,
         ),
         Example(
             bad="""\
@@ -129,6 +158,7 @@ class Head(nn.Module):
         noise = D.Normal(0.0, 1.0)
         return force.rsample() + noise.mean
 """,
+            fix=Applicability.REVIEW,
         ),
         Example(
             bad="""\
@@ -163,6 +193,7 @@ def improve(batches, opt):
         opt.step()
         opt.zero_grad()
 """,
+            fix=Applicability.REVIEW,
         ),
     ),
 )

@@ -1,6 +1,8 @@
 """Edits of a call's parts: an argument more, an argument less, another function's name, something after it."""
 from __future__ import annotations
 
+import ast
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from hostlint.model import Edit, Span
@@ -19,6 +21,11 @@ def given(call: cst.Call, *names: str) -> cst.Arg | None:
 def is_plain(call: cst.Call, keywords: frozenset[str]) -> bool:
     """Whether a call has no starred argument and none by another name than these."""
     return not any(one.star or (one.keyword is not None and one.keyword.value not in keywords) for one in call.args)
+
+
+def is_handled(place: Place) -> bool:
+    """Whether an error that is raised here is caught in the function: then something may depend on a check."""
+    return any(isinstance(outer, ast.Try) and outer.handlers and inner in outer.body for outer, inner in pairwise(place.path))
 
 
 def follow(place: Place, node: cst.CSTNode, text: str) -> Edit:

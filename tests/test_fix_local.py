@@ -1,0 +1,74 @@
+"""Fixes of one expression or statement: what they write, what they say that they assume, and where they are withheld."""
+from __future__ import annotations
+
+import pytest
+
+from hostlint.fix.once import fix_text
+
+STEP = """\
+import torch
+import torch.distributions as D
+
+
+def steps(model, x: torch.Tensor, a, b, d: torch.device, count: int):
+    x = torch.ones(count, 4, device="cuda")
+    a = torch.eye(4, device="cuda")
+    b = torch.ones(4, device="cuda")
+    for i in range(count):
+        y = None
+        {}
+        x = model(x, y)
+    return x
+"""
+
+
+def statement(before: str, review: bool = True) -> tuple[str, str]:
+    """What the fixes make of a statement of a step loop, and what they say."""
+    result = fix_text(STEP.format(before.replace("\n", "\n        ")), "step.py", review=review)
+    text = result.files[0].text if result.files else STEP.format(before)
+    head, _, rest = text.partition("        y = None\n")
+    assert head == STEP.partition("        y = None\n")[0]
+    lines = [line.removeprefix("        ") for line in rest.partition("        x = model(x, y)\n")[0].splitlines()]
+    return "\n".join(lines), " ".join(one.fix.message for one in result.mended if one.fix is not None)
+
+
+REVIEWED = [
+    ("y = torch.linalg.solve(a, b)", "y = torch.linalg.solve_ex(a, b).result", "singular"),
+    ("y = torch.linalg.solve(a, b, left=True).t()", "y = torch.linalg.solve_ex(a, b, left=True).result.t()", "singular"),
+    ("y = torch.linalg.inv(a) @ b", "y = torch.linalg.inv_ex(a).inverse @ b", "singular"),
+    ("y = torch.inverse(a)", "y = torch.linalg.inv_ex(a).inverse", "singular"),
+    ("y = torch.linalg.cholesky(a, upper=True)", "y = torch.linalg.cholesky_ex(a, upper=True).L", "indefinite"),
+    ("lu, y = torch.linalg.lu_factor(a)", "lu, y = torch.linalg.lu_factor_ex(a)[:2]", "singular"),
+    ("y = torch.linalg.inv_ex(a, check_errors=True).inverse", "y = torch.linalg.inv_ex(a).inverse", "leave the check out"),
+    ("try:\n    y = torch.linalg.inv(a)\nfinally:\n    pass", "try:\n    y = torch.linalg.inv_ex(a).inverse\nfinally:\n    pass", "singular"),
+    ("y = D.Normal(x, x.abs()).rsample()", "y = D.Normal(x, x.abs(), validate_args=False).rsample()", "do not raise"),
+    (
+        "y = D.Categorical(\n    logits=x,\n).entropy()",
+        "y = D.Categorical(\n    logits=x,\n    validate_args=False,\n).entropy()",
+        "do not raise",
+    ),
+]
+LEFT = [
+    "try:\n    y = torch.linalg.inv(a)\nexcept torch.linalg.LinAlgError:\n    y = a",
+    "y = torch.linalg.lu_factor(a)",
+    "y = torch.linalg.solve(a, b, out=a)",
+    "y = torch.linalg.eigvalsh(a)",
+    "y = D.Normal(x, x.abs(), True)",
+    "y = D.Normal(x, x.abs(), validate_args=True)",
+    "try:\n    y = D.Normal(x, x.abs())\nexcept ValueError:\n    y = None",
+]
+
+
+@pytest.mark.parametrize(("before", "after", "assumed"), REVIEWED, ids=[before for before, _, _ in REVIEWED])
+def test_a_fix_for_review(before: str, after: str, assumed: str) -> None:
+    assert statement(before, review=False) == (before, "")
+    text, message = statement(before)
+    assert text == after
+    assert assumed in message
+
+
+@pytest.mark.parametrize("left", LEFT)
+def test_what_is_left(left: str) -> None:
+    result = fix_text(STEP.format(left.replace("\n", "\n        ")), "step.py", review=True)
+    assert not result.files
+    assert result.left
