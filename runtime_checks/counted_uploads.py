@@ -27,7 +27,8 @@ class CountedUploads(torch.Tensor):
     it; writing a single element. It may meet a SyncOnRead, which wins.
 
     Not seen: `torch.tensor(host, device=)` and `as_tensor`, which subclasses do not hear of; copies made by scripted code, by C++
-    extensions, and of memory that was taken out with `numpy()`, `data_ptr()` or DLPack. A call costs 1 to 2 microseconds more.
+    extensions, and of memory that was taken out with `numpy()`, `data_ptr()` or DLPack. An add of four elements takes 4.0 microseconds
+    instead of 0.8, on one core.
     """
 
     uploads: int = 0

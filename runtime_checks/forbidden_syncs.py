@@ -57,7 +57,7 @@ class forbid_host_syncs:  # noqa: N801  used as a statement
     let through; compiled code is seen where it calls operators, which kernels of its own are not.
 
     Not seen: memory taken by address (`data_ptr()`), threads not started through `threading`. TorchScript turns what is raised inside
-    scripted code into a RuntimeError without text. An add costs about 15 microseconds more on one core of a Xeon.
+    scripted code into a RuntimeError without text. An add of four elements takes 7.0 microseconds instead of 0.8, on one core.
     """
 
     def __init__(self, allow: Iterable[str] = ()) -> None:

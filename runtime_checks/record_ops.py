@@ -31,8 +31,8 @@ class RecordOps:
     tasks; threads that the body starts are recorded too. `calls` holds the arguments, and with them their memory.
 
     Not seen: operators inside kernels that torch.compile made, and what runs while it traces; moves of host tensors (`host.to(device)`,
-    `copy_`: see CountedUploads); scripted constants; `frombuffer` and its like where the function was imported by name before. An add costs
-    about 8 microseconds more on one core of a Xeon.
+    `copy_`: see CountedUploads); scripted constants; `frombuffer` and its like where the function was imported by name before. An add of
+    four elements takes 5.0 microseconds instead of 0.8, on one core.
     """
 
     def __init__(self) -> None:
