@@ -444,7 +444,9 @@ def test_tools_to_debug_with_and_other_machines_are_cold() -> None:
 
 @pytest.mark.parametrize(("name", "level"), [
     ("_maybe_dump_logits", "request"), ("plot_scores", "request"), ("rebalance_experts", "request"), ("capture_cuda_graphs", "request"),
-    ("_capture_graph", "request"), ("set_timesteps", "request"), ("record_scores", "call"), ("build_graph", "call"), ("capture_hidden_states", "call"),
+    ("_capture_graph", "request"), ("set_timesteps", "request"), ("record_scores", "call"),
+    ("process_input_requests", "request"), ("abort_req", "request"), ("self_check_while_busy", "request"), ("check_invariants", "request"),
+    ("process_request_batch", "call"), ("copy_cpu", "call"), ("build_graph", "call"), ("capture_hidden_states", "call"),
 ])  # fmt: skip
 def test_what_runs_beside_the_steps_is_no_step(name: str, level: str) -> None:
     assert not differences(main=f"""
@@ -617,3 +619,76 @@ def test_a_loop_that_receives_serves_requests_unless_it_runs_batches(take: str, 
             for t in message.timesteps:
                 self.model(t)
     """)
+
+
+def test_the_variant_for_the_host_is_cold_where_one_for_the_device_stands_beside_it() -> None:
+    assert not differences(main="""
+    def copy_cpu(x):
+        probe()  # cold
+
+    def copy_triton(x):
+        probe()  # call
+
+    class Model(torch.nn.Module):
+        def forward(self, x):
+            return copy_cpu(x) if self.on_host else copy_triton(x)
+    """)
+
+
+def test_a_batch_of_requests_is_served_one_by_one() -> None:
+    assert not differences(main="""
+    def serve(model, batch, loader):
+        for req in batch:
+            probe()  # request
+            model(req)
+        for images in loader:
+            probe()  # loop
+            model(images)
+    """)
+
+
+def test_a_trunk_that_a_step_calls_is_no_tower() -> None:
+    source = """
+    import torch
+
+    class VisionTransformer(torch.nn.Module):
+        def forward(self, pixels):
+            probe()  # request
+
+    class FlowTransformer(torch.nn.Module):
+        def forward(self, x):
+            probe()  # call
+
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.tower, self.flow = VisionTransformer(), FlowTransformer()
+
+        def get_image_feature(self, items):
+            self.flow(items)
+            return self.tower(items)
+
+    def denoise(transformer, timesteps, x):
+        for t in timesteps:
+            x = transformer(x, t)
+    """
+    assert not differences(main=source)
+
+
+def test_encoders_of_a_project_that_serves_are_no_steps() -> None:
+    module = """
+    import torch
+
+    class TextModel(torch.nn.Module):
+        def forward(self, ids):
+            probe()  # LEVEL
+    """
+    serving = """
+    def sample(transformer, vae, scheduler, x, timesteps):
+        for t in timesteps:
+            x = scheduler.step(transformer(x, t), t, x)
+        return vae.decode(x)
+    """
+    assert not differences(models__encoders__text=module.replace("LEVEL", "request"), main=serving)
+    assert not differences(models__encoders__text=module.replace("LEVEL", "call"))
+    assert not differences(models__dits__text=module.replace("LEVEL", "call"), main=serving)

@@ -107,7 +107,7 @@ class Entries:
 
     def _is_forward(self, cid: ClassId, function: FunctionOutline) -> bool:
         if self._index.is_nn_module(cid):
-            return function.name != "backward" and not (self._codecs.serve and owners.is_codec(self._index, cid))
+            return function.name != "backward" and not (owners.is_codec(self._index, cid) and self._codecs.serve)
         names = owners.class_names(self._index, cid)
         if _AUTOGRAD in names or any(_ATTENTION.search(name) for name in names):
             return True

@@ -40,6 +40,8 @@ _ONCE = re.compile(
     r"^_*((maybe|try)_)?(dump|plot|visuali[sz]e|rebalance)(_|$)|^_*(re)?capture(_(one|all|prepare|graphs?|model|forward|stream)(_\w+)?)?$|"
     r"^_*(re)?capture_(\w+_)?graphs?$|^_*(create|record|build)_(cuda|device|gpu)_graphs?$|_capture(_\w*graphs?)?$|"
     r"_(eval|evaluation|validation)$|^on_(train|fit|test|predict|val|validation)_(epoch_)?(start|end|begin)$|(^|_)epoch_(start|end|begin)$|"
+    r"^_*(ingest|process|handle|recv|receive|accept|admit|add|enqueue|abort|cancel|retract|resume|preempt|finish|release|free)_(\w+_)?"
+    r"(req|request)s?$|(^|_)((self|sanity)_check|invariants?|leaks?)(_|$)|"
     r"^compute_(eval_|val_)?metrics$|^_*(set|retrieve|prepare)_timesteps$|^_*(reset|teardown)$"
 )
 # What puts hooks in place or takes them away, once: the hooks themselves run at every step.
@@ -83,11 +85,19 @@ def nature_of(function: FunctionOutline, file: FileOutline) -> Nature:
         return Nature.COLD
     if any(_KERNEL.search(decorator) for decorator in function.decorators):
         return Nature.COLD
+    if function.name.endswith("_cpu") and _is_host_variant(function.name, file):
+        return Nature.COLD
     if any(_keeps(decorator) for decorator in function.decorators):
         return min(_kept_for(function.decorators), _by_name(function.name))
     if function.index == 0:
         return Nature.ANY
     return _by_name(function.name)
+
+
+def _is_host_variant(name: str, file: FileOutline) -> bool:
+    """`copy_cpu` beside `copy_cuda` or `copy_triton`: what runs where there is no accelerator."""
+    others = {name.removesuffix("cpu") + kind for kind in ("cuda", "gpu", "triton", "npu", "xpu", "hip")}
+    return any(other.name in others for other in file.functions)
 
 
 def _is_test(function: FunctionOutline) -> bool:

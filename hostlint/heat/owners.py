@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 _REQUEST_OWNER = re.compile(r"(Stage|Pipeline|Worker|Server|Handler|Client|Endpoint|Service)$")
 _REQUEST_METHODS = frozenset({"forward", "__call__", "run", "generate", "execute"})
 _CODEC = re.compile(r"Auto[Ee]ncoder|VAE|Vae(?![a-z])|VQModel|Vocoder|HifiGan|HiFiGAN|Safety\w*Checker")
+_ENCODERS = re.compile(r"(^|\.)((text|prompt|image|vision)_)?encoders?(\.|$)")  # modules and folders of them
 # They make a request's inputs or finish its outputs; no step of the model is taken in them.
 _AROUND_STEPS = re.compile(
     r"(Encod|Decod|Embed|Prepar|Prepass|Valid|(Pre|Post)[Pp]rocess|Upscal|Upsampl|Resiz|Load|Sav|Export|Tokeniz)\w*(Stage|Step|Block|Node|Processor)$"
@@ -22,8 +23,8 @@ def class_names(index: ProjectIndex, cid: ClassId) -> list[str]:
 
 
 def is_codec(index: ProjectIndex, cid: ClassId) -> bool:
-    """Whether the class turns latents into pictures or sound, or checks those."""
-    return any(_CODEC.search(index.klass(each).name) for each in index.mro(cid))
+    """Whether the class turns latents into pictures or sound, checks those, or encodes the text of a request."""
+    return any(_CODEC.search(index.klass(each).name) for each in index.mro(cid)) or bool(_ENCODERS.search(index.files[cid[0]].module))
 
 
 def is_request_owner(index: ProjectIndex, cid: ClassId) -> bool:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 _CALLS = ("forward", "__call__")
 _SAYS_NOTHING = frozenset({"model", "module", "network", "net", "layer", "block", "backward", "step", "grad"})
 _SHORTEST = 3
+# A step's `self.transformer(…)` is no tower that reads a request's pictures, sound or text.
+_TRUNKS = frozenset({"transformer", "encoder", "decoder", "backbone", "unet"})
+_TOWER = re.compile(r"vision|visual|audio|speech|whisper|siglip|clip|image(encoder|tower|model)|text(encoder|model)")
 _NAME = re.compile(r"(self\.)?\w+(\[\])?")
 
 
@@ -114,4 +117,5 @@ def _called_name(chain: str) -> str:
 def _may_be(graph: CallGraph, fid: FunctionId, names: Collection[str]) -> bool:
     function = graph.index.function(fid)
     owner = graph.index.klass((fid[0], function.owner)).name.lower()
-    return any(name in owner for name in names)
+    tower = bool(_TOWER.search(owner))
+    return any(name in owner and not (tower and name in _TRUNKS) for name in names)

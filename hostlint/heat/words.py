@@ -58,6 +58,7 @@ _REQUESTS = re.compile(
     r"images?|videos?|references?|conditions?|conditionings?|captions?|audios?|masks?|clips?|speakers?)(_(list|id|idx|index|num|names?))?$",
     re.IGNORECASE,
 )
+_ONE_REQUEST = re.compile(r"reqs?|requests?")
 _HANDS_ON = frozenset(
     {"items", "values", "keys", "parameters", "modules", "children", "unbind", "tolist", "flip", "iter", "split", "chunk"}
 )
@@ -140,6 +141,8 @@ def loop_walks(text: str, targets: tuple[str, ...]) -> Walk:
     while len(parts) > 1 and parts[-1] in _HANDS_ON:
         parts.pop()
     walk = _first_walk((parts[-1],))
+    if walk is Walk.DATA and any(_ONE_REQUEST.fullmatch(target) for target in targets):
+        return Walk.REQUESTS  # a batch of requests, each for itself
     return walk if walk is not Walk.UNKNOWN else _first_walk(targets)
 
 
