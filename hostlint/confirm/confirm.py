@@ -82,4 +82,5 @@ def confirmed_object(confirmed: Confirmed) -> dict[str, object]:
         "gpu_idle_ms": None,
         "expected_saving_ms": None,
         "why": confirmed.why or None,
+        "ranks": dict(confirmed.ranks) or None,
     }

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -39,6 +39,7 @@ class Confirmed:
     steps: int = 0  # of the loop that heats the finding, or as marked by the program; 0: not known
     blocked_s: float | None = None
     why: str = ""  # of not-measured
+    ranks: Mapping[str, int] = field(default_factory=dict)  # of a distributed run: rank -> count
 
     @property
     def per_step(self) -> float | None:
@@ -92,11 +93,17 @@ class Join:
         events = [self.record.events[number] for number, found in self.explained.items() if finding in found]
         if events:
             times = [event.blocked_s for event in events if event.blocked_s is not None]
-            return Confirmed(Verdict.CONFIRMED, sum(event.waits or event.count for event in events), steps, sum(times) if times else None)
+            count = sum(event.waits or event.count for event in events)
+            return Confirmed(Verdict.CONFIRMED, count, steps, sum(times) if times else None, ranks=self._ranks(events))
         again = sum(one.again for one in self.record.repeats if self._at(finding, one.path, one.line)) if self._is_redone(finding) else 0
         if again:
             return Confirmed(Verdict.REDONE, again, steps)
         return self._without_events(finding, steps)
+
+    def _ranks(self, events: Iterable[Event]) -> dict[str, int]:
+        """How often each rank of a distributed run was at it."""
+        ranks = self.record.ranks
+        return {rank: sum(event.ranks.get(rank, 0) for event in events) for rank in ranks} if len(ranks) > 1 else {}
 
     def _without_events(self, finding: Finding, steps: int) -> Confirmed:
         ran = self.record.ran.get(self.paths[finding.path], ())

@@ -64,9 +64,16 @@ def _row(finding: dict[str, Any]) -> tuple[str, ...]:
         amount(confirmed["per_step"]),
         str(confirmed["count"] or "-"),
         milliseconds(confirmed["blocked_ms"]),
-        f"{finding['path']}:{finding['line']}{function}",
+        f"{finding['path']}:{finding['line']}{function}{_ranks(confirmed['ranks'])}",
         f"{finding['code']} {finding['name']}",
     )
+
+
+def _ranks(counts: dict[str, int] | None) -> str:
+    """Which rank waits, where they differ."""
+    if not counts or len(set(counts.values())) == 1:
+        return ""
+    return f" ({', '.join(f'rank {rank}: {count}' for rank, count in counts.items())})"
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[Line]:
