@@ -186,12 +186,11 @@ class _Form:
         return self._verdict(op, {"self": (base,), "src": (value,)}, facts)
 
     def _slice(self, part: slice, facts: Facts) -> Verdict | None:
-        bounds = {"start": (part.start,), "stop": (part.stop,), "step": (part.step,)}
+        if all(bound is None or isinstance(bound, int) for bound in (part.start, part.stop, part.step)):
+            return None
         op = table_function("op.slice")
         assert op is not None
-        if all(isinstance(bound, (int, type(None))) for (bound,) in bounds.values()):
-            return None
-        return self._verdict(op, bounds, facts)
+        return self._verdict(op, {"start": (part.start,), "stop": (part.stop,), "step": (part.step,)}, facts)
 
 
 _FORMS: dict[Call, _Form] = {}
