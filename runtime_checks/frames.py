@@ -11,6 +11,7 @@ from hostlint.runtime_checks.events import Frame, Origin
 
 DEPTH = 64  # frames kept; deeper ones are those of the program's start
 _OWN = str(Path(__file__).parent)
+_RESUMED = "torch_dynamo_resume_in_"
 _INSTALLED = ("site-packages", "dist-packages")
 _MADE = {"<frozen": Origin.PYTHON, "<eval_with_key>": Origin.TORCH}  # torch.fx names the code that it generates so
 _PYTHON = tuple({str(Path(sysconfig.get_path(name))) for name in ("stdlib", "platstdlib")})
@@ -49,7 +50,8 @@ def stack_from(frame: FrameType | None) -> tuple[Frame, ...]:
 
 def _name(frame: FrameType) -> str:
     name: str = getattr(frame.f_code, "co_qualname", frame.f_code.co_name)
-    return name
+    # torch.compile runs what follows a graph break as a function of its own
+    return name[len(_RESUMED) :].rpartition("_at_")[0] if name.startswith(_RESUMED) else name
 
 
 def current_stack(skip: int = 0) -> tuple[Frame, ...]:
