@@ -135,6 +135,8 @@ def test_diff_is_what_git_applies(hostlint: Run, tmp_path: Path) -> None:
     assert done.returncode == 1
     assert {file: file.read_bytes() for file in before} == before
     assert done.stderr.splitlines()[-1].startswith("would fix 4 findings in 2 files; 4 left")
+    assert "--- a/a b/m\u00f6d.py\t\n+++ b/a b/m\u00f6d.py\t\n" in done.stdout
+    assert "--- a/mod.py\n+++ b/mod.py\n" in done.stdout
     subprocess.run(["git", "init", "-q", "."], cwd=tmp_path, check=True)
     subprocess.run(["git", "apply", "--whitespace=nowarn", "-"], cwd=tmp_path, input=done.out, check=True)
     assert odd.read_bytes() == EXACT.replace("\n", "\r\n").removesuffix("\r\n").encode()

@@ -226,3 +226,24 @@ def test_bytes_that_cannot_be_kept_leave_the_file_alone() -> None:
     assert not result.files
     assert result.errors[0].path == "mod.py"
     assert len(result.left) == 1
+
+
+def test_a_file_that_is_not_what_was_scanned_is_left_alone(tmp_path: Path) -> None:
+    from hostlint.cache import digest
+
+    file = tmp_path / "mod.py"
+    file.write_text("x = 1 + bad\n", encoding="utf-8")
+
+    def scan(content: bytes) -> Scanner:
+        class Disk(Scanner):
+            def __call__(self, texts: Mapping[Path, str]) -> Outcome:
+                outcome = super().__call__({FILE: texts[file]} if file in texts else {})
+                return replace(outcome, given=(SourceFile("mod.py", file, True, "mod"),), digests={"mod.py": digest(content)})
+
+        return Disk("x = bad\n")
+
+    stale = Fixer(scan(b"x = bad\n"), Wanted()).run()
+    assert not stale.files
+    assert [error.message for error in stale.errors] == ["changed while it was being scanned; it is left as it is"]
+    file.write_text("x = bad\n", encoding="utf-8")
+    assert Fixer(scan(b"x = bad\n"), Wanted()).run().files[0].after == b"x = good\n"

@@ -80,8 +80,6 @@ def _fill(data: cst.BaseExpression, value: Value) -> Fill | None:
     """One number, or a list (of lists) of the same number over and over."""
     import libcst as cst
 
-    from hostlint.syntax import bare
-
     if not isinstance(data, cst.List | cst.Tuple):
         return _number(data, value)
     if not data.elements or any(isinstance(element, cst.StarredElement) for element in data.elements):
@@ -89,7 +87,7 @@ def _fill(data: cst.BaseExpression, value: Value) -> Fill | None:
     items = value.detail.items if isinstance(value.detail, Items) else (value,) * len(data.elements)
     parts = [_fill(element.value, item) for element, item in zip(data.elements, items, strict=False)]
     first = parts[0]
-    if first is None or any(part != first for part in parts) or len({bare(element.value) for element in data.elements}) > 1:
+    if first is None or any(part != first for part in parts):
         return None
     if len(parts) > 1 and not _is_literal(first.number):
         return None
@@ -98,14 +96,16 @@ def _fill(data: cst.BaseExpression, value: Value) -> Fill | None:
 
 
 def _number(data: cst.BaseExpression, value: Value) -> Fill | None:
+    import libcst as cst
+
     from hostlint.fix.build import code
     from hostlint.wording import text
 
     source = code(data)
     if _is_literal(source):
         return Fill("()", source) if _in_range(source) else None
-    if value.place is not Lives.PYTHON or not value.rank0 or "\n" in source:
-        return None
+    if value.place is not Lives.PYTHON or not value.rank0 or "\n" in source or isinstance(data, cst.BaseNumber):
+        return None  # a number that is none of these is complex
     if value.integer and value.confidence is Confidence.CERTAIN:
         return Fill("()", source)
     if isinstance(value.detail, Literal) and value.detail.type_name == "bool":
