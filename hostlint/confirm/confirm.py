@@ -67,7 +67,10 @@ def joined(record: Record, made: Join, shown: Sequence[Finding]) -> Record:
     verdicts = [(finding, made.confirmed(finding)) for finding in shown]
     ranked = sorted(verdicts, key=lambda one: (-(one[1].blocked_s or 0.0), -one[1].count, one[0].sort_key))
     objects = tuple({**finding_object(finding), "confirmed": confirmed_object(verdict)} for finding, verdict in ranked)
-    return replace(record, findings=objects, unpredicted=made.unpredicted, setup=made.setup)
+    number = {finding: index for index, (finding, _) in enumerate(ranked)}
+    explained = tuple(tuple(number[one] for one in made.explained[event] if one in number) for event in range(len(record.events)))
+    paths = {finding.path: made.paths[finding.path] for finding in number if finding.path in made.paths}
+    return replace(record, findings=objects, unpredicted=made.unpredicted, setup=made.setup, explained=explained, paths=paths)
 
 
 def confirmed_object(confirmed: Confirmed) -> dict[str, object]:

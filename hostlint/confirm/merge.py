@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hostlint.confirm.record import Event, Loop, Place, Process, Record, Repeat
+from hostlint.confirm.record import Event, Loop, Mark, Pass, Place, Process, Record, Repeat
 
 if TYPE_CHECKING:
     from hostlint.runtime_checks.confirm.counters import Counted, ProcessRecord
@@ -47,7 +47,8 @@ class Merge:
         for note in process.notes:
             if isinstance(ran := note.get("ran"), list):
                 self._ran.setdefault(self.shown(ran[0]), set()).add(ran[1])
-        self._processes.append(_process(process, rank, numbers))
+        loops = [self._loop(slot) for slot in process.slots]
+        self._processes.append(_process(process, rank, numbers, loops))
 
     def record(self, program: Iterable[str], plan: Plan, status: int) -> Record:
         return Record(
@@ -56,15 +57,14 @@ class Merge:
             exit=status,
             events=tuple(map(self._event, self._events.values())),
             repeats=tuple(Repeat(*key, first + again, again) for key, (first, again) in sorted(self._repeats.items())),
-            loops=tuple(Loop(*key, count) for key, count in sorted(self._loops.items())),
+            loops=tuple(Loop(*key, count) for key, count in self._loops.items()),
             watched={self.shown(path): tuple(lines) for path, lines in sorted(plan.lines.items())},
             ran={path: tuple(sorted(lines)) for path, lines in sorted(self._ran.items())},
             processes=tuple(self._processes),
         )
 
     def shown(self, path: str) -> str:
-        file = Path(path)
-        return file.relative_to(self._root).as_posix() if file.is_relative_to(self._root) else path
+        return shown(path, self._root)
 
     def _slot(self, slot: Counted, rank: str) -> int | None:
         """The number of the event that the slot counts; None where it counts something else."""
@@ -73,12 +73,18 @@ class Merge:
         if kind in ("first", "again"):
             counts = self._repeats.setdefault((self.shown(about["path"]), about["line"], about["call"]), [0, 0])
             counts[kind == "again"] += slot.count
-        elif kind == "loop":
-            key = (self.shown(about["path"]), about["line"])
-            self._loops[key] = self._loops.get(key, 0) + slot.count
         elif kind in PAUSES_AND_WAITS:
             return self._add(slot, about, rank)
         return -1 if kind == "step" else None
+
+    def _loop(self, slot: Counted) -> int | None:
+        """The number of the loop whose passes the slot counts."""
+        about: Mapping[str, Any] = slot.about
+        if about["kind"] != "loop":
+            return None
+        key = (self.shown(about["path"]), about["line"])
+        self._loops[key] = self._loops.get(key, 0) + slot.count
+        return list(self._loops).index(key)
 
     def _add(self, slot: Counted, about: Mapping[str, Any], rank: str) -> int | None:
         if slot.count == 0:  # all of it was warm-up
@@ -106,14 +112,29 @@ class Merge:
         )  # fmt: skip
 
 
-def _process(process: ProcessRecord, rank: str, numbers: list[int | None]) -> Process:
+def shown(path: str, root: Path) -> str:
+    """A record's name for a file: relative to the real `root` where it lies in it."""
+    file = Path(path)
+    return file.relative_to(root).as_posix() if file.is_relative_to(root) else path
+
+
+def _process(process: ProcessRecord, rank: str, numbers: list[int | None], loops: list[int | None]) -> Process:
     about: Mapping[str, Any] = process.about
     notes: dict[str, Any] = {}
     for note in process.notes:
         notes.update(note)
     torch = notes.get("torch", {})
     began = float(about.get("began_s", 0.0))
-    marks = tuple((number, start - began, blocked) for slot, start, blocked in process.timeline if (number := numbers[slot]) is not None)
+    names = [str(slot.about.get("thread", "")) for slot in process.slots]
+    threads: dict[str, int] = {}
+    marks = []
+    passes = []
+    for slot, start, blocked in process.timeline:
+        if (number := numbers[slot]) is not None:
+            thread = threads.setdefault(names[slot], len(threads)) if number >= 0 else 0
+            marks.append(Mark(number, round(start - began, 9), round(blocked, 9), thread))
+        elif (loop := loops[slot]) is not None:
+            passes.append(Pass(loop, round(start - began, 9)))
     return Process(
         pid=about.get("pid", 0),
         parent=about.get("parent", 0),
@@ -128,5 +149,7 @@ def _process(process: ProcessRecord, rank: str, numbers: list[int | None]) -> Pr
         watching=notes.get("watching", False),
         failed=notes.get("failed", ""),
         steps=sum(slot.count for slot in process.slots if slot.about["kind"] == "step"),
-        marks=marks,
+        threads=tuple(threads),
+        marks=tuple(marks),
+        passes=tuple(passes),
     )

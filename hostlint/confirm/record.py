@@ -4,7 +4,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from hostlint.errors import UsageError
 from hostlint.version import VERSION
@@ -56,6 +56,22 @@ class Loop:
     count: int  # how often the body began
 
 
+class Mark(NamedTuple):
+    """One occurrence of an event, for pictures; of a long run the first ones are kept."""
+
+    event: int  # index into the record's `events`; -1: the program said that a step began
+    start_s: float  # after the process's `began_s`
+    blocked_s: float  # 0.0 where it is not known
+    thread: int  # index into the process's `threads`
+
+
+class Pass(NamedTuple):
+    """One begin of a loop's body, for pictures; the first ones of each loop are kept."""
+
+    loop: int  # index into the record's `loops`
+    start_s: float
+
+
 @dataclass(frozen=True, slots=True)
 class Process:
     pid: int
@@ -71,7 +87,9 @@ class Process:
     watching: bool = False  # whether it was noted which lines ran
     failed: str = ""  # why it could not be recorded
     steps: int = 0  # marked with step()
-    marks: tuple[tuple[int, float, float], ...] = ()  # index into `events` (-1: a step began), start after began_s, blocked seconds
+    threads: tuple[str, ...] = ()  # those of the marks
+    marks: tuple[Mark, ...] = ()
+    passes: tuple[Pass, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +107,8 @@ class Record:
     findings: tuple[dict[str, Any], ...] = ()  # as in the JSON report, with their verdicts
     unpredicted: tuple[int, ...] = ()  # indexes into `events`: in the scanned files, without a finding
     setup: tuple[int, ...] = ()  # likewise, but not in the steps: once a process, or far more seldom than steps
+    explained: tuple[tuple[int, ...], ...] = ()  # for each event, those of `findings` (by index) that it bears out
+    paths: dict[str, str] = field(default_factory=dict)  # what `findings` call a file -> its name everywhere else in the record
 
     @property
     def steps(self) -> int:
@@ -145,6 +165,8 @@ def _record(given: dict[str, Any]) -> Record:
         findings=tuple(given["findings"]),
         unpredicted=tuple(given["unpredicted"]),
         setup=tuple(given["setup"]),
+        explained=tuple(map(tuple, given["explained"])),
+        paths=given["paths"],
     )
 
 
@@ -154,5 +176,6 @@ def _event(given: dict[str, Any]) -> Event:
 
 
 def _process(given: dict[str, Any]) -> Process:
-    marks = tuple((event, start, blocked) for event, start, blocked in given["marks"])
-    return Process(**{**given, "arguments": tuple(given["arguments"]), "marks": marks})
+    lists = {name: tuple(given[name]) for name in ("arguments", "threads")}
+    marks = tuple(Mark(*one) for one in given["marks"])
+    return Process(**{**given, **lists, "marks": marks, "passes": tuple(Pass(*one) for one in given["passes"])})

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from hostlint.runtime_checks.confirm.plan import Plan
 
 Local = Any  # a trace function returns itself, whose type cannot be written
+PASSES = 2_048  # of each loop that are kept one by one, to show where steps begin
 TOOL = 4  # an identifier of sys.monitoring that no tool has for its own
 
 
@@ -54,7 +55,8 @@ class Lines:
         thread = threading.current_thread().name
         key = ("loop", path, line, thread)
         about = {"kind": "loop", "path": path, "line": line, "thread": thread}
-        self._counters.add(self._counters.known(key) or self._counters.tally(key, about), time.perf_counter())
+        tally = self._counters.known(key) or self._counters.tally(key, about)
+        self._counters.add(tally, time.perf_counter(), mark=tally.count < PASSES)
         return True
 
 
