@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hostlint.confirm.join import Join, Verdict
-from hostlint.confirm.record import Event, Loop, Place, Process, Record, Repeat, read, write
+from hostlint.confirm.record import Event, Loop, Mark, Pass, Place, Process, Record, Repeat, read, write
 from hostlint.errors import UsageError
 from hostlint.model import ChainLink, Confidence, Finding, Heat, HeatLevel, Severity, Span
 
@@ -143,8 +143,10 @@ def test_ranks_are_told_apart_only_in_distributed_runs() -> None:
 
 
 def test_a_record_comes_back_as_it_was_written(tmp_path: Path) -> None:
-    marked = Process(1, 0, "forked", "3", ("a.py",), "3.11.7", 2.5, marks=((0, 0.5, 0.25), (-1, 0.75, 0.0)))
-    made = record([event("read", 7, stack=(Place("b.py", 1, "g"),), blocked_s=0.5)], processes=(marked,), unpredicted=(0,), setup=(0,))
+    marks, passes = (Mark(0, 0.5, 0.25, 1), Mark(-1, 0.75, 0.0, 0)), (Pass(0, 0.25),)
+    marked = Process(1, 0, "forked", "3", ("a.py",), "3.11.7", 2.5, threads=("MainThread", "other"), marks=marks, passes=passes)
+    known = {"unpredicted": (0,), "setup": (0,), "explained": ((0, 2),), "paths": {"../a.py": "a.py"}}
+    made = record([event("read", 7, stack=(Place("b.py", 1, "g"),), blocked_s=0.5)], processes=(marked,), **known)
     file = tmp_path / "record.json"
     file.write_text(write(made))
     assert read(file) == made
