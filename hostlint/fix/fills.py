@@ -1,6 +1,7 @@
 """Fixes of tensors that are built on the host though the device can make them: literals become fills, factories get their device."""
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 LARGEST_FLOAT = 3.4028234e38  # past float32's range `torch.tensor` gives inf where `torch.full` raises
 LARGEST_INT = 2**53  # ints past it are rounded twice by `torch.tensor` and once by `torch.full` on their way to float32
+NOT_FINITE = re.compile(r"""-?float\((["'])[-+]?(nan|inf)\1\)""")  # both forms take these, and refuse them for integer dtypes
 CONSTRUCTORS = {"torch.tensor": "full", "torch.as_tensor": "full"}
 KEYWORDS = frozenset({"dtype", "device", "requires_grad", "pin_memory"})  # what `torch.tensor` and `torch.full` both take, in one meaning
 
@@ -104,6 +106,8 @@ def _number(data: cst.BaseExpression, value: Value) -> Fill | None:
     source = code(data)
     if _is_literal(source):
         return Fill("()", source) if _in_range(source) else None
+    if NOT_FINITE.fullmatch(source):
+        return Fill("()", source)
     if value.place is not Lives.PYTHON or not value.rank0 or "\n" in source or isinstance(data, cst.BaseNumber):
         return None  # a number that is none of these is complex
     if value.integer and value.confidence is Confidence.CERTAIN:

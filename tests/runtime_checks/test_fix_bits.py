@@ -66,6 +66,8 @@ FORMS = [
     ("torch.tensor(1e-45, device=d)", "torch.full((), 1e-45, device=d)"),
     ("torch.tensor(9007199254740992, dtype=dtype, device=d)", "torch.full((), 9007199254740992, dtype=dtype, device=d)"),
     ("torch.tensor(2049, dtype=dtype, device=d)", "torch.full((), 2049, dtype=dtype, device=d)"),
+    ('torch.tensor(float("nan"), dtype=dtype, device=d)', 'torch.full((), float("nan"), dtype=dtype, device=d)'),
+    ("torch.tensor([-float('inf')], dtype=dtype, device=d)", "torch.full((1,), -float('inf'), dtype=dtype, device=d)"),
     ("torch.tensor(-1, dtype=dtype, device=d)", "torch.full((), -1, dtype=dtype, device=d)"),
     ("torch.tensor(2.5, device=d, requires_grad=True)", "torch.full((), 2.5, device=d, requires_grad=True)"),
     ("torch.as_tensor(n, device=d)", "torch.full((), n, device=d)"),
