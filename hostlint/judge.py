@@ -145,7 +145,10 @@ class Judge:
         for function in outline.functions:
             hot = partial(self._is_hot, (file, function.index), at_least)
             for meeting in self._redone.meetings((file, function.index), hot, places):
-                fact = _fact(outline.path, function.qualname, meeting, self._site((file, function.index), meeting.site.region))
+                heat = self._site((file, function.index), meeting.site.region)
+                if meeting.wrong and heat.level == HeatLevel.REQUEST:
+                    heat = Heat(HeatLevel.CALL)
+                fact = _fact(outline.path, function.qualname, meeting, heat)
                 if not any(overlap(fact.span, wait.fact.span) for wait in waits):
                     yield _Found(fact, Known(self._evaluator.frame((file, function.index)), meeting.site.node))
 

@@ -110,6 +110,11 @@ def expand(selector: str) -> frozenset[str]:
     raise ValueError(f"unknown rule {selector!r}" + _did_you_mean(selector))
 
 
+def off() -> frozenset[str]:
+    """The codes that are off unless something selects them."""
+    return frozenset(rule.code for rule in rules() if not rule.on)
+
+
 def for_kind(kind: FactKind) -> Rule:
     """The rule of hostlint's own that words the facts of this kind."""
     return all_for_kind(kind)[0]

@@ -59,3 +59,4 @@ class Rule:
     severity: Severity = Severity.WARNING
     page: str = ""  # filled by the registry from the module's docstring
     fix: MakeFix | None = None
+    on: bool = True  # without any `select`

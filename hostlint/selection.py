@@ -31,9 +31,9 @@ class FileIgnores:
         return code in self.codes and self.globs.match(file) != self.inverted
 
 
-def enabled(layers: Iterable[Layer], expand: Expand) -> frozenset[str]:
-    """The codes that are on; without any `select` every rule is."""
-    on = expand("ALL")
+def enabled(layers: Iterable[Layer], expand: Expand, off: frozenset[str] = frozenset()) -> frozenset[str]:
+    """The codes that are on; without any `select` every rule is, save those that are `off` by themselves."""
+    on = expand("ALL") - off
     for layer in layers:
         if layer.select is not None:
             on = frozenset()

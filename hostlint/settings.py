@@ -88,7 +88,7 @@ def resolve(options: Options) -> Settings:
         root=root,
         working=options.working,
         config=config,
-        enabled=enabled(layers, registry.expand),
+        enabled=enabled(layers, registry.expand, registry.off()),
         file_ignores=(
             *file_ignores(config.per_file_ignores, base, registry.expand),
             *file_ignores(options.per_file_ignores, options.working, registry.expand),

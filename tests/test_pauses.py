@@ -5,7 +5,9 @@ from textwrap import dedent
 
 import pytest
 
+from hostlint import registry
 from hostlint.scan import scan_text
+from hostlint.selection import Layer, enabled
 
 HEAD = "import gc, torch\n"
 
@@ -276,3 +278,73 @@ OFF = {
 @pytest.mark.parametrize("name", OFF)
 def test_collector_off(name: str) -> None:
     assert codes(OFF[name]) == marked(OFF[name])
+
+
+LOGGED = ["settle()", 'f"free {settle()}"', '"free %.2f", settle() / 2**30', '"free {}".format(settle())', '"free %s" % settle()']
+
+
+@pytest.mark.parametrize("arguments", LOGGED)
+def test_a_log_line_works_its_arguments_out_even_where_its_level_is_off(arguments: str) -> None:
+    body = """
+        import logging
+        log = logging.getLogger(__name__)
+        def settle():
+            torch.cuda.empty_cache()  # HL402
+            return torch.cuda.mem_get_info()[0]
+        def run(model, x, steps: int):
+            for i in range(steps):
+                x = model(x)
+                log.debug({arguments})
+    """.replace("{arguments}", arguments)
+    assert codes(body) == marked(body)
+    elsewhere = body.replace("log.debug(", "x = x.add(").replace("HL402", "HL401")
+    assert codes(elsewhere) == marked(elsewhere)
+
+
+SERVING = """
+        class Worker:
+            def answer(self, request):
+                request.reply(self.model(request.ids))
+            def serve(self):
+                while {test}:
+                    request = self.inbox.{receive}
+                    {work}
+"""
+
+
+def unguarded(test: str = "True", receive: str = "get()", work: str = "self.answer(request)", more: str = "") -> bool:
+    body = dedent(SERVING.replace("{test}", test).replace("{receive}", receive).replace("{work}", work)).lstrip("\n")
+    return "HL405" in codes(dedent(more) + body).values()
+
+
+def test_a_worker_whose_requests_a_collection_may_interrupt() -> None:
+    assert unguarded()
+    assert unguarded("self.running", "recv_pyobj()")
+    assert unguarded(work="self.model(request.ids)")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "def start():\n    gc.freeze()\n",
+        "def start():\n    gc.collect()\n",
+        "import atexit\n\ndef start():\n    atexit.register(gc.enable)\n",
+        "from hostlint.runtime_checks import request_gc\n\n@request_gc.defer()\ndef start():\n    pass\n",
+    ],
+)
+def test_a_project_that_says_when_to_collect_is_silent(more: str) -> None:
+    assert not unguarded(more=more)
+    assert unguarded(more="def start():\n    gc.get_stats()\n")
+
+
+def test_loops_that_serve_no_requests_are_silent() -> None:
+    assert not unguarded(work="print(request)")
+    assert not unguarded(receive="copy()")
+    assert not unguarded(work="self.model(request.ids).mean().backward()")
+
+
+def test_the_note_on_collections_is_off_unless_it_is_selected() -> None:
+    everything = registry.expand("ALL")
+    assert everything - enabled([], registry.expand, registry.off()) == {"HL405"}
+    assert "HL405" in enabled([Layer(extend_select=["HL405"])], registry.expand, registry.off())
+    assert enabled([Layer(select=["HL405"])], registry.expand, registry.off()) == {"HL405"}

@@ -207,6 +207,12 @@ MESSAGES = [
     (FactKind.CAST_PER_BLOCK, "mask.bool()", "once before that loop and hand it down"),
     (FactKind.CONSTANT_PROJECTION, "self.to_k(text)", "compute it once for each request and branch"),
     (FactKind.IDENTITY_KEY, "torch.cat([a, b])", "make the tensor once and pass the same object"),
+    (FactKind.SAME_PER_BLOCK, "torch.cat([cos, sin])", "compute it once before the loop over the blocks"),
+    (FactKind.LAUNCH_LOOP, "mask[i]", "with a tensor in the place of the counter"),
+    (FactKind.ENVIRONMENT_READ, 'os.getenv("A")', "read it once and keep the value"),
+    (FactKind.SIZE_TABLE, "mask(n, d)", "in a small `lru_cache`"),
+    (FactKind.VALUE_KEY, "table(key)", "compute from the device's values without a cache"),
+    (FactKind.UNGUARDED_COLLECTIONS, "inbox.get()", "run each request under `request_gc.defer()`"),
 ]
 
 

@@ -45,3 +45,9 @@ class FactKind(Enum):
     CAST_PER_BLOCK = "cast-per-block"  # mask.bool() in every block, which all get the same mask
     CONSTANT_PROJECTION = "constant-projection"  # self.to_k(text) in a denoiser, whose text is the same at every step
     IDENTITY_KEY = "identity-key"  # cache[x.data_ptr()], a memo of tensors fed a fresh one at every step
+    SAME_PER_BLOCK = "same-per-block"  # torch.cat([cos, sin]) in every block, which all get the same tables
+    LAUNCH_LOOP = "launch-loop"  # for i in range(n): mask[i, : i * w] = 0
+    ENVIRONMENT_READ = "environment-read"  # os.environ.get(...) in every block
+    SIZE_TABLE = "size-table"  # build_mask(batch_size, text_len, image_len, device) at every step
+    VALUE_KEY = "value-key"  # table(key), with a key that another function made of t.tolist()
+    UNGUARDED_COLLECTIONS = "unguarded-collections"  # while True: run(inbox.get()), and nothing in the project says when to collect

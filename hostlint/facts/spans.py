@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from hostlint.facts.chains import chain
+from hostlint.facts.memos import none_test
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,6 +21,7 @@ class Spot(NamedTuple):
     statement: tuple[int, int]
     subject: str
     chosen_by: frozenset[str]  # names that a test of the branch around it, in the innermost loop, compares for equality
+    fills: frozenset[str] = frozenset()  # names that a branch around it tests for None and binds: it makes up for what was not given
 
 
 class Spans:
@@ -32,7 +34,7 @@ class Spans:
             tree = ast.parse(text)
         except (SyntaxError, ValueError):
             return
-        self._collect(tree, (0, 0), frozenset())
+        self._collect(tree, (0, 0), frozenset(), frozenset())
 
     def of(self, call: Call, calls: Sequence[Call]) -> Spot | None:
         """The place of one of a function's calls; None where the text holds it in another order than the graph."""
@@ -40,7 +42,7 @@ class Spans:
         alike = [other for other in calls if other.line == call.line and other.chain == call.chain]
         return spots[alike.index(call)] if len(spots) == len(alike) else None
 
-    def _collect(self, node: ast.AST, statement: tuple[int, int], chosen_by: frozenset[str]) -> None:
+    def _collect(self, node: ast.AST, statement: tuple[int, int], chosen_by: frozenset[str], fills: frozenset[str]) -> None:
         if isinstance(node, ast.stmt):
             statement = (node.lineno, _last_line(node))
         if isinstance(node, (ast.For, ast.AsyncFor, ast.While, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
@@ -49,15 +51,17 @@ class Spans:
             chosen_by |= _compared(node.test)
         elif isinstance(node, ast.Match):
             chosen_by |= _names(node.subject)
+        missing = _missing(node) if isinstance(node, ast.If) else ""
         for child in ast.iter_child_nodes(node):
-            self._collect(child, statement, chosen_by)
+            inside = isinstance(node, ast.If) and bool(missing) and child in node.body
+            self._collect(child, statement, chosen_by, fills | {missing} if inside else fills)
         if isinstance(node, ast.Call):
-            self._spots.setdefault((node.lineno, chain(node.func)), []).append(self._spot(node, statement, chosen_by))
+            self._spots.setdefault((node.lineno, chain(node.func)), []).append(self._spot(node, statement, chosen_by, fills))
 
-    def _spot(self, node: ast.Call, statement: tuple[int, int], chosen_by: frozenset[str]) -> Spot:
+    def _spot(self, node: ast.Call, statement: tuple[int, int], chosen_by: frozenset[str], fills: frozenset[str]) -> Spot:
         end_line, end = node.end_lineno or node.lineno, node.end_col_offset or 0
         span = (node.lineno, self._column(node.lineno, node.col_offset), end_line, self._column(end_line, end))
-        return Spot(span, statement, ast.unparse(_subject(node)), chosen_by)
+        return Spot(span, statement, ast.unparse(_subject(node)), chosen_by, fills)
 
     def _column(self, line: int, offset: int) -> int:
         return len(self._lines[line - 1].encode()[:offset].decode(errors="replace")) + 1
@@ -81,6 +85,15 @@ class Places:
 
 def _subject(node: ast.Call) -> ast.expr:
     return node.func.value if isinstance(node.func, ast.Attribute) else node.func
+
+
+def _missing(node: ast.If) -> str:
+    """The name that `if x is None:` tests and its branch binds; "" for other branches."""
+    name = none_test(node.test)
+    if not name or not (isinstance(node.test, ast.Compare) and isinstance(node.test.ops[0], ast.Is)):
+        return ""
+    stored = (part for statement in node.body for part in ast.walk(statement) if isinstance(part, (ast.Name, ast.Attribute)))
+    return name if any(isinstance(part.ctx, ast.Store) and chain(part) == name for part in stored) else ""
 
 
 def _compared(test: ast.expr) -> frozenset[str]:

@@ -80,8 +80,16 @@ class Identity:
         if fid not in self._keys:
             self._keys[fid] = ()
             found = [*self._pointers(fid), *self._compared(fid)]
-            self._keys[fid] = tuple(key for key in found if not STAYS.search(self._evaluator.frame(fid).node_name(key.tensor)))
+            self._keys[fid] = tuple(key for key in found if not self._stays(fid, key.tensor))
         return self._keys[fid]
+
+    def _stays(self, fid: FunctionId, node: int) -> bool:
+        """A weight, a buffer, a pool, an attribute of the object: it lives as long as the cache."""
+        graph = self._evaluator.graph_of(fid)
+        item: Any = graph.nodes[node]
+        base: Any = graph.nodes[item[2]] if item[0] == Op.ATTR else item
+        own = item[0] == Op.ATTR and base[0] == Op.PARAM and base[2] == 0 and self._evaluator.index.function(fid).owner >= 0
+        return own or bool(STAYS.search(self._evaluator.frame(fid).node_name(node)))
 
     def _pointers(self, fid: FunctionId) -> Iterator[Key]:
         graph = self._evaluator.graph_of(fid)
@@ -118,18 +126,18 @@ class Identity:
             item: Any = graph.nodes[place]
             if item[0] in HOPS and not same.isdisjoint(operands(item)):
                 same.add(place)
-            elif item[0] == Op.INDEX and item[3] in same and self._is_kept(fid, item[2]):
+            elif item[0] == Op.INDEX and item[3] in same and self.is_kept(fid, item[2]):
                 return True
             elif item[0] == Op.COMPARE and not same.isdisjoint(item[3]) and COMPARED.issuperset(item[2]):
-                if any(self._is_kept(fid, part) for part in item[3] if part not in same):
+                if any(self.is_kept(fid, part) for part in item[3] if part not in same):
                     return True
             elif item[0] == Op.CALL and not same.isdisjoint(item[3][:1]):
                 callee: Any = graph.nodes[item[2]]
-                if callee[0] == Op.ATTR and callee[3] in LOOK_UPS and self._is_kept(fid, callee[2]):
+                if callee[0] == Op.ATTR and callee[3] in LOOK_UPS and self.is_kept(fid, callee[2]):
                     return True
         return False
 
-    def _is_kept(self, fid: FunctionId, node: int) -> bool:
+    def is_kept(self, fid: FunctionId, node: int) -> bool:
         """An attribute, or a container of the module, or what was taken from one: it outlives the call."""
         graph = self._evaluator.graph_of(fid)
         for _ in range(DEPTH * 2):
@@ -160,7 +168,7 @@ class Identity:
             if item[0] == Op.COMPARE and len(item[3]) == 2 and item[2][0] in ("is", "is not"):
                 for one, other in (item[3], item[3][::-1]):
                     param: Any = graph.nodes[one]
-                    if param[0] == Op.PARAM and param[2] and one in kept and self._is_kept(fid, other):
+                    if param[0] == Op.PARAM and param[2] and one in kept and self.is_kept(fid, other):
                         yield Key(one, one, False)
 
     def _is_held(self, fid: FunctionId, key: Key) -> bool:

@@ -5,17 +5,18 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from hostlint.facts.calls import LAZY_LOGGERS
-from hostlint.facts.graph import Op, SiteKind
+from hostlint.facts.graph import Op, SiteKind, operands
 from hostlint.facts.schema import FunctionFlag
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from hostlint.facts.graph import Site
+    from hostlint.facts.graph import FunctionGraph, Site
     from hostlint.index import FunctionId
     from hostlint.values.evaluator import Caller, Evaluator, Frame
 
 DEPTH = 6
+PASSED_ON = frozenset({"format", "round", "int", "float", "str", "len", "sum", "max", "min"})
 GUARDED = 3  # lines that a flush may lie below its `if`
 NAMES = re.compile(
     r"^_*(log|report|print|describe)_|^_*(available|free|used|current)_\w*(mem|memory|usage)|"
@@ -61,15 +62,44 @@ def _observer_of(evaluator: Evaluator, edge: Caller, depth: int) -> str:
 
 
 def _is_logged(evaluator: Evaluator, fid: FunctionId, node: int) -> bool:
-    """The result goes into the call of a logger as it is."""
+    """The result goes into the call of a logger: as it is, worked on, or formatted in a string."""
     graph, outline = evaluator.graph_of(fid), evaluator.index.function(fid)
     for call in outline.calls:
         receiver, _, name = call.chain.rpartition(".")
         if name in LAZY_LOGGERS and "log" in receiver.lower() and call.node >= 0:
             parts: Any = graph.nodes[call.node]
-            if parts[0] == Op.CALL and node in parts[3]:
+            if parts[0] != Op.CALL:
+                continue
+            logged = _worked_on(graph, parts[3])
+            if any(graph.nodes[part][0] == Op.TEXT for part in logged):
+                formatted = [site.node for site in graph.sites if site.kind == SiteKind.FORMAT and _spans(site, call.line)]
+                logged |= _worked_on(graph, formatted)
+            if node in logged:
                 return True
     return False
+
+
+def _spans(site: Site, line: int) -> bool:
+    return site.first_line <= line <= site.last_line
+
+
+def _worked_on(graph: FunctionGraph, nodes: Iterable[int]) -> set[int]:
+    """What these nodes are made of in the same breath: arithmetic, elements, numbers, formatted strings."""
+    found: set[int] = set()
+    queue = list(nodes)
+    while queue:
+        node = queue.pop()
+        if node in found:
+            continue
+        found.add(node)
+        item: Any = graph.nodes[node]
+        if item[0] in (Op.BINOP, Op.UNARY, Op.SEQUENCE, Op.INDEX):
+            queue.extend(operands(item))
+        elif item[0] == Op.CALL:
+            callee: Any = graph.nodes[item[2]]
+            name = callee[3] if callee[0] == Op.ATTR else callee[2] if callee[0] == Op.GLOBAL else ""
+            queue.extend(item[3] if name in PASSED_ON else ())
+    return found
 
 
 def is_left_on(frame: Frame, site: Site) -> bool:

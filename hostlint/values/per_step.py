@@ -5,7 +5,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from hostlint.facts.graph import Op, operands
-from hostlint.facts.schema import FunctionFlag
+from hostlint.facts.schema import FunctionFlag, RegionKind
 from hostlint.heat.words import Walk, loop_walks
 from hostlint.values.constancy import METADATA, PLACES, Steady, argument_of
 from hostlint.values.detail import External, ExternalInstance, Function, Instance, Method
@@ -158,13 +158,26 @@ class StepConstancy:
             return "" if SMALL.match(name) else None
         if self._constancy.of(fid, node).steady > Steady.LOOP:
             return ""
-        callers = [edge for edge in self._constancy.hot_callers(fid) if edge.certain] if depth else []
+        callers = self._callers(fid) if depth else []
         if not callers or len(callers) > MANY:
             return None
         whys = [why for edge in callers if (why := self._passed(fid, position, edge, depth - 1)) is not None]
         if 2 * len(whys) <= len(callers):  # a part that several models share is told for most of them
             return None
         return next(filter(None, whys), "")
+
+    def _callers(self, fid: FunctionId) -> list[Caller]:
+        """The calls on a step's path, save those that make up for an argument that was left out."""
+        return [edge for edge in self._constancy.hot_callers(fid) if edge.certain and not self._is_spare(edge)]
+
+    def _is_spare(self, edge: Caller) -> bool:
+        outline = self._evaluator.index.function(edge.caller)
+        region = outline.calls[edge.call_index].region
+        while region:
+            if outline.regions[region].kind == RegionKind.FALLBACK:
+                return True
+            region = outline.regions[region].parent
+        return False
 
     def _passed(self, fid: FunctionId, position: int, edge: Caller, depth: int) -> str | None:
         argument = argument_of(self._evaluator, fid, position, edge)
@@ -223,7 +236,7 @@ def _is_training(outline: FunctionOutline) -> bool:
 
 def is_projection(frame: Frame, item: Any) -> bool:
     """A call of a layer that maps tokens to tokens: a projection, a norm, an embedding, a rotary table."""
-    name = _layer_name(frame, item)
+    name = layer_name(frame, item)
     return bool(PROJECTIONS.search(name) or KEY_VALUE.match(name) or ROPE.search(name)) and is_layer(frame, item)
 
 
@@ -234,12 +247,12 @@ def is_layer(frame: Frame, item: Any) -> bool:
         return frame.evaluator.index.is_nn_module(detail.klass)
     if isinstance(detail, ExternalInstance):
         return detail.classes[0].startswith("torch.nn.")
-    name = _layer_name(frame, item)
+    name = layer_name(frame, item)
     unknown = detail is None or (isinstance(detail, Method) and not detail.receiver.is_tensor)
     return unknown and bool(PROJECTIONS.search(name) or KEY_VALUE.match(name) or ROPE.search(name) or ACTIVATIONS.search(name))
 
 
-def _layer_name(frame: Frame, item: Any) -> str:
+def layer_name(frame: Frame, item: Any) -> str:
     """The attribute that a call runs, `to_k` of `self.to_k(x)` and of `self.to_k[0](x)`; "" for other callees."""
     callee: Any = frame.graph.nodes[item[2]]
     while callee[0] == Op.INDEX:

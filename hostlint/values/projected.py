@@ -36,7 +36,7 @@ class Projected:
         for call in outline.calls:
             why = self._why(fid, call) if call.node >= 0 and is_hot(call.region) else ""
             spot = places(call, outline.calls) if why else None
-            if spot is not None:
+            if spot is not None and not spot.fills:
                 found.append((call, spot, why))
         if found and self._is_called_again(fid):
             return

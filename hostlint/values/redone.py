@@ -6,12 +6,17 @@ from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
 from hostlint.values.block_casts import BlockCasts
+from hostlint.values.block_work import BlockConstancy, BlockWork
 from hostlint.values.constancy import Constancy
+from hostlint.values.environment import Environment
 from hostlint.values.hoisted import Hoisted
 from hostlint.values.identity import Identity
 from hostlint.values.per_step import StepConstancy
 from hostlint.values.projected import Projected
 from hostlint.values.rebuilt import Rebuilt
+from hostlint.values.serving import Serving
+from hostlint.values.size_tables import SizeTables
+from hostlint.values.value_keys import ValueKeys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,6 +30,8 @@ if TYPE_CHECKING:
 KINDS = frozenset({
     FactKind.REBUILT_CONSTANT, FactKind.INVARIANT_WORK, FactKind.CAST_PER_BLOCK, FactKind.CONSTANT_PROJECTION,
     FactKind.IDENTITY_KEY,
+    FactKind.SAME_PER_BLOCK, FactKind.ENVIRONMENT_READ, FactKind.SIZE_TABLE, FactKind.VALUE_KEY,
+    FactKind.UNGUARDED_COLLECTIONS,
 })  # fmt: skip  # what is found here
 
 KERNELS = re.compile(r"(^|\.)(triton|helion|tilelang|cute|numba|gluon|pallas)\.")  # loops that a compiler of kernels unrolls
@@ -39,7 +46,12 @@ class Redone:
         self._rebuilt = Rebuilt(evaluator, constancy)
         self._hoisted = Hoisted(evaluator, constancy)
         self._casts = BlockCasts(evaluator, constancy, self._hoisted)
+        self._blocks = BlockWork(evaluator, BlockConstancy(evaluator, constancy, self._hoisted), self._hoisted)
+        self._environment = Environment(evaluator, constancy, self._rebuilt)
+        self._serving = Serving(evaluator)
+        self._size_tables = SizeTables(evaluator)
         self._identity = Identity(evaluator)
+        self._value_keys = ValueKeys(evaluator, constancy, self._identity)
         self._projected = Projected(evaluator, StepConstancy(evaluator, constancy, self._hoisted))
 
     def meetings(self, fid: FunctionId, is_hot: Callable[[int], bool], places: Places) -> Iterator[Meeting]:
@@ -53,3 +65,8 @@ class Redone:
         yield from self._casts.meetings(fid, is_hot, places)
         yield from self._projected.meetings(fid, is_hot, places)
         yield from self._identity.meetings(fid, is_hot, places)
+        yield from self._blocks.meetings(fid, is_hot, places)
+        yield from self._size_tables.meetings(fid, is_hot, places)
+        yield from self._value_keys.meetings(fid, is_hot, places)
+        yield from self._serving.meetings(fid, places)
+        yield from self._environment.meetings(fid, is_hot, places)

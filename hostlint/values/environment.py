@@ -1,0 +1,57 @@
+"""Environment variables that every block or step reads again: a look-up, a decoding and often a parse each time."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hostlint.facts.graph import Op
+from hostlint.facts.kinds import FactKind
+from hostlint.heat.words import Walk, loop_walks
+from hostlint.model import Confidence
+from hostlint.values.detail import External
+from hostlint.values.judging import Meeting
+from hostlint.values.rebuilt import site_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from hostlint.facts.schema import Call
+    from hostlint.facts.spans import Places
+    from hostlint.index import FunctionId
+    from hostlint.values.constancy import Constancy
+    from hostlint.values.evaluator import Evaluator
+    from hostlint.values.rebuilt import Rebuilt
+
+READS = frozenset({"os.getenv", "os.environ.get", "os.environ.setdefault", "os.environ.copy"})
+COST = "not measured: about a microsecond of the host's time for each read"
+
+
+class Environment:
+    """Finds reads of the environment in the blocks of a model."""
+
+    def __init__(self, evaluator: Evaluator, constancy: Constancy, rebuilt: Rebuilt) -> None:
+        self._evaluator = evaluator
+        self._constancy = constancy
+        self._rebuilt = rebuilt
+
+    def meetings(self, fid: FunctionId, is_hot: Callable[[int], bool], places: Places) -> Iterator[Meeting]:
+        outline = self._evaluator.index.function(fid)
+        for call in outline.calls:
+            if call.chain.rpartition(".")[2] in ("getenv", "get") and call.node >= 0 and self._reads(fid, call) and is_hot(call.region):
+                why = self._why(fid, call)
+                spot = places(call, outline.calls) if why else None
+                if spot is not None:
+                    yield Meeting(FactKind.ENVIRONMENT_READ, site_of(call, spot), call.chain, why, Confidence.CERTAIN, COST)
+
+    def _reads(self, fid: FunctionId, call: Call) -> bool:
+        frame = self._evaluator.frame(fid)
+        item: Any = frame.graph.nodes[call.node]
+        detail = frame.value(item[2]).detail if item[0] == Op.CALL else None
+        return isinstance(detail, External) and detail.name in READS
+
+    def _why(self, fid: FunctionId, call: Call) -> str:
+        """Which loop over blocks repeats it; "" where none is seen to."""
+        outline = self._evaluator.index.function(fid)
+        loop = self._constancy.step_loop(fid, call.region)
+        if loop and loop_walks(outline.regions[loop].text, outline.regions[loop].targets) is Walk.LAYERS:
+            return f"the loop at line {outline.regions[loop].line} walks over the blocks"
+        return "a loop over the blocks calls this function" if self._rebuilt.in_blocks(fid) else ""

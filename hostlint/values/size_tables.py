@@ -1,0 +1,162 @@
+"""Masks, positions and metadata that a helper builds from sizes alone, and that a step asks it for again."""
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from hostlint.facts.graph import Op
+from hostlint.facts.kinds import FactKind
+from hostlint.facts.schema import FunctionFlag
+from hostlint.heat.words import Walk, loop_walks
+from hostlint.model import Confidence
+from hostlint.values.constancy import PLACES, PURE
+from hostlint.values.detail import Class, Device, Dtype, External, Function, Items, Literal, Method
+from hostlint.values.hoisted import RANDOM
+from hostlint.values.judging import Meeting
+from hostlint.values.loops import around
+from hostlint.values.rebuilt import UNMEASURED, site_of
+from hostlint.values.value import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from hostlint.facts.schema import Call
+    from hostlint.facts.spans import Places
+    from hostlint.index import FunctionId
+    from hostlint.values.evaluator import Evaluator
+    from hostlint.values.value import Value
+
+SIZES = re.compile(
+    r"(^|_)(len|lens|length|lengths|size|sizes|num|count|n|height|width|frames|heads|shape|shapes|grid|dim|dims|batch|fps|patch|hw|h|w|"
+    r"rows|cols|columns|slots|ratio|scale|factor|theta|base|mode|dtype|device|ranges|segments|bounds|window)(_|$)",
+    re.IGNORECASE,
+)
+VARYING = re.compile(r"(^|_)(step|steps|idx|index|offset|start|end|pos|position|iter|seed|t|i|token|past|cache|kv_len|chunk_id|prev)(_|$)")
+GROWING = re.compile(r"past_key|(^|_)cache(_|$)|cache_position|kv_cache", re.IGNORECASE)
+MAKERS = frozenset({
+    "arange", "zeros", "ones", "full", "linspace", "eye", "cumsum", "cat", "concat", "stack", "meshgrid", "tril", "triu", "outer", "empty",
+    "repeat_interleave", "repeat", "where", "masked_fill", "cos", "sin", "polar", "logical_not", "tril_indices", "triu_indices",
+})  # fmt: skip
+MEMO = re.compile(r"cache|memo", re.IGNORECASE)
+LEAST = 2  # calls that make something: one alone is rebuilt-constant's business
+DEPTH = 3
+
+
+class SizeTables:
+    """Finds the calls of pure helpers that make tensors from sizes."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._pure: dict[FunctionId, int] = {}
+
+    def meetings(self, fid: FunctionId, is_hot: Callable[[int], bool], places: Places) -> Iterator[Meeting]:
+        outline = self._evaluator.index.function(fid)
+        if any(GROWING.search(param.name) for param in outline.params):
+            return  # a model that decodes: its sizes grow
+        if outline.owner < 0 and self._makes(fid, DEPTH) >= LEAST:
+            return  # a helper itself, told where it is called
+        for call in outline.calls:
+            target = self._target(fid, call) if call.node >= 0 and is_hot(call.region) else None
+            if target is not None and self._is_called_by_size(fid, call, target):
+                spot = places(call, outline.calls)
+                if spot is not None:
+                    name = self._evaluator.index.function(target).name
+                    why = f"`{name}` makes tensors of sizes alone"
+                    yield Meeting(FactKind.SIZE_TABLE, site_of(call, spot), call.chain, why, Confidence.LIKELY, UNMEASURED, name)
+
+    def _target(self, fid: FunctionId, call: Call) -> FunctionId | None:
+        """The pure function of the project that a call runs, where it makes enough to be kept."""
+        frame = self._evaluator.frame(fid)
+        item: Any = frame.graph.nodes[call.node]
+        detail = frame.value(item[2]).detail if item[0] == Op.CALL and not item[5] else None
+        if not isinstance(detail, Function) or not _gives_tensors(frame.value(call.node)):
+            return None
+        self._evaluator.files |= 1 << detail.function[0]
+        outline = self._evaluator.index.function(detail.function)
+        if outline.owner >= 0 and not outline.flags & FunctionFlag.STATIC:
+            return None
+        if any(MEMO.search(decorator) for decorator in outline.decorators):
+            return None
+        return detail.function if self._makes(detail.function, DEPTH) >= LEAST else None
+
+    def _is_called_by_size(self, fid: FunctionId, call: Call, target: FunctionId) -> bool:
+        frame = self._evaluator.frame(fid)
+        item: Any = frame.graph.nodes[call.node]
+        params = self._evaluator.index.function(target).params
+        named = [*zip((param.name for param in params), item[3], strict=False), *item[4]]
+        if not named or len(item[3]) > len(params) or not any(SIZES.search(name) for name, _ in named):
+            return False
+        return all(self._is_size(fid, call, name, node) for name, node in named)
+
+    def _is_size(self, fid: FunctionId, call: Call, name: str, node: int) -> bool:
+        """A number, shape, dtype or device that a loop over steps does not change; names decide where the value says nothing."""
+        frame = self._evaluator.frame(fid)
+        value = frame.value(node)
+        if isinstance(value.detail, (Literal, Dtype, Device)):
+            return True
+        if _gives_tensors(value) or VARYING.search(name):
+            return False
+        item: Any = frame.graph.nodes[node]
+        if item[0] == Op.ATTR and item[3] in PLACES | {"shape"}:
+            return True
+        for loop in around(frame.outline, call.region):
+            head = frame.outline.regions[loop]
+            if loop_walks(head.text, head.targets) is not Walk.STEPS and any(frame.node_name(node) == each for each in head.targets):
+                return False
+        return bool(SIZES.search(name)) and value.place in (Place.PYTHON, Place.UNKNOWN)
+
+    def _makes(self, fid: FunctionId, depth: int) -> int:
+        """How many calls in a function make something on the device; 0 where the function is not pure."""
+        if fid not in self._pure:
+            self._pure[fid] = 0
+            self._pure[fid] = self._count(fid, depth)
+        return self._pure[fid]
+
+    def _count(self, fid: FunctionId, depth: int) -> int:
+        outline = self._evaluator.index.function(fid)
+        if outline.flags & (FunctionFlag.ASYNC | FunctionFlag.GENERATOR):
+            return 0
+        made = 0
+        for call in outline.calls:
+            counted = self._weigh(fid, call, depth)
+            if counted is None:
+                return 0
+            made += counted
+        return made
+
+    def _weigh(self, fid: FunctionId, call: Call, depth: int) -> int | None:
+        """1 for a call that makes a tensor, 0 for one that only computes, None for one that may do anything else."""
+        frame = self._evaluator.frame(fid)
+        name = call.chain.rpartition(".")[2]
+        item: Any = frame.graph.nodes[call.node] if call.node >= 0 else (-1,)
+        if item[0] != Op.CALL:
+            return None
+        detail = frame.value(item[2]).detail
+        if isinstance(detail, Function):
+            self._evaluator.files |= 1 << detail.function[0]
+            inner = self._evaluator.index.function(detail.function)
+            if not depth or any(MEMO.search(decorator) for decorator in inner.decorators):
+                return None
+            plain = not any(not self._is_harmless(detail.function, each) for each in inner.calls)
+            return self._makes(detail.function, depth - 1) or (0 if plain else None)
+        if isinstance(detail, Method):
+            return int(name in MAKERS) if not RANDOM.search(name.replace("empty", "")) else None
+        return int(name in MAKERS) if self._is_harmless(fid, call) else None
+
+    def _is_harmless(self, fid: FunctionId, call: Call) -> bool:
+        frame = self._evaluator.frame(fid)
+        item: Any = frame.graph.nodes[call.node] if call.node >= 0 else (-1,)
+        detail = frame.value(item[2]).detail if item[0] == Op.CALL else None
+        if isinstance(detail, (Method, Class)):
+            return not isinstance(detail, Class)
+        if not isinstance(detail, External):
+            return False
+        last = detail.name.removeprefix("builtins.")
+        torch_like = last.startswith(("torch.", "math.")) and not RANDOM.search(last.replace("empty", "")) and "torch.cuda" not in last
+        return torch_like or last in PURE | {"enumerate", "zip", "isinstance", "ValueError", "any", "all", "sorted", "set", "dict"}
+
+
+def _gives_tensors(value: Value) -> bool:
+    if isinstance(value.detail, Items):
+        return any(_gives_tensors(item) for item in value.detail.items)
+    return value.is_tensor and value.place is not Place.HOST

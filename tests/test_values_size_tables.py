@@ -1,0 +1,110 @@
+"""Helpers that make tensors of sizes alone, called at every step, and helpers that must be called."""
+from __future__ import annotations
+
+import pytest
+
+from hostlint.scan import scan_text
+
+MODEL = """\
+from functools import lru_cache
+
+import torch
+from torch import nn
+
+SEEN = []
+
+
+def check(n: int):
+    if n < 0:
+        raise ValueError(n)
+
+
+def mask(batch: int, text_len: int, image_len: int, device):
+    check(text_len)
+    made = torch.zeros(batch, text_len + image_len, device=device)
+    made[:, text_len:] = 1
+    return torch.cat([made, made], -1)
+
+
+@lru_cache(maxsize=4)
+def kept(text_len: int, device):
+    return torch.cat([torch.zeros(text_len, device=device), torch.ones(1, device=device)])
+
+
+def through(text_len: int, device):
+    return mask(1, text_len, text_len, device)
+
+
+def noisy(text_len: int, device):
+    return torch.cat([torch.randn(text_len, device=device), torch.zeros(1, device=device)])
+
+
+def remembered(text_len: int, device):
+    SEEN.append(text_len)
+    record(text_len)
+    return torch.cat([torch.zeros(text_len, device=device), torch.ones(1, device=device)])
+
+
+def window(start: int, length: int, device):
+    return torch.cat([torch.zeros(start, device=device), torch.ones(length, device=device)])
+
+
+def single(text_len: int, device):
+    return torch.zeros(text_len, device=device)
+
+
+def lengths(text_len: int, image_len: int):
+    return [text_len, text_len + image_len]
+
+
+def padded(x, text_len: int):
+    return torch.cat([x, torch.zeros(text_len, device=x.device)])
+
+
+class Model(nn.Module):
+    def forward(self, x, text_len: int, image_len: int, offset: int{more}):
+        {line}
+        return x
+"""
+HERE = 1 + MODEL.splitlines().index("        {line}")
+
+
+def told(line: str, more: str = "") -> list[int]:
+    findings, errors = scan_text(MODEL.replace("{line}", line).replace("{more}", more), "model.py")
+    assert not errors
+    return [finding.span.line for finding in findings if finding.code == "HL308"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "x = x * mask(x.shape[0], text_len, image_len, x.device)",
+        "x = x * mask(batch=1, text_len=text_len, image_len=64, device=x.device)",
+        "x = x * through(text_len, x.device)",
+        "x = x * window(0, text_len, x.device)",
+    ],
+)
+def test_a_pure_helper_is_asked_again(line: str) -> None:
+    assert told(line) == [HERE]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "x = x * kept(text_len, x.device)[:1]",
+        "x = x * noisy(text_len, x.device)[:1]",
+        "x = x * remembered(text_len, x.device)[:1]",
+        "x = x * window(offset, text_len, x.device)",  # where it starts may change
+        "x = x * single(text_len, x.device)",
+        "x = x * lengths(text_len, image_len)[0]",
+        "x = padded(x, text_len)",
+    ],
+)
+def test_a_helper_that_is_kept_or_must_run_is_silent(line: str) -> None:
+    assert told(line) == []
+
+
+def test_where_a_cache_grows_the_sizes_do_too() -> None:
+    line = "x = x * mask(x.shape[0], text_len, image_len, x.device)"
+    assert told(line, ", past_key_values=None") == []
+    assert told(line, ", extra=None") == [HERE]
