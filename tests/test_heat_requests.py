@@ -692,3 +692,20 @@ def test_encoders_of_a_project_that_serves_are_no_steps() -> None:
     assert not differences(models__encoders__text=module.replace("LEVEL", "request"), main=serving)
     assert not differences(models__encoders__text=module.replace("LEVEL", "call"))
     assert not differences(models__dits__text=module.replace("LEVEL", "call"), main=serving)
+
+
+def test_a_loop_over_the_pieces_of_a_request_is_no_step_loop_because_it_decodes_them() -> None:
+    assert not differences(main="""
+    def segments(transformer, vae, scheduler, count, timesteps, x):
+        for _ in range(count):
+            probe()  # request
+            for t in timesteps:
+                probe()  # loop
+                x = scheduler.step(transformer(x, t), t, x)
+            vae.decode(x)
+
+    def stream(vae, count, x):
+        for _ in range(count):
+            probe()  # loop
+            vae.decode(x)
+    """)

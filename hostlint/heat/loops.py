@@ -14,7 +14,7 @@ from hostlint.model import HeatLevel
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Sequence
 
-    from hostlint.facts.schema import FunctionOutline
+    from hostlint.facts.schema import Call, FunctionOutline
     from hostlint.heat.callgraph import CallGraph, Edge
     from hostlint.index import FunctionId
 
@@ -33,7 +33,7 @@ class Shape:
 
     __slots__ = ("children", "edges", "limits", "loop_of", "outline", "steps")
 
-    def __init__(self, outline: FunctionOutline, edges: list[Edge], step_regions: list[int], setups: Container[FunctionId] = ()) -> None:
+    def __init__(self, outline: FunctionOutline, edges: list[Edge], step_calls: list[Call], setups: Container[FunctionId] = ()) -> None:
         self.outline = outline
         self.limits = region_limits(outline.regions)
         self.loop_of = innermost_loops(outline.regions)
@@ -42,7 +42,10 @@ class Shape:
         for edge in edges:
             if hot[edge.region] and edge.certain and edge.callee not in setups:
                 self.edges.setdefault(self.loop_of[edge.region], []).append(edge)
-        self.steps = {self.loop_of[region] for region in step_regions if hot[region]}
+        self.steps: dict[int, list[str]] = {}  # loop -> the callees of its model calls
+        for call in step_calls:
+            if hot[call.region]:
+                self.steps.setdefault(self.loop_of[call.region], []).append(call.chain)
         self.children: dict[int, list[int]] = {}
         for position, region in enumerate(outline.regions):
             if region.kind == RegionKind.LOOP and hot[position]:
@@ -109,7 +112,7 @@ class StepLoops:
         edges = self._graph.edges_out(fid)
         steps = [call for call in self._graph.step_calls(fid) if not self._serves_request(edges, call)]
         if edges or steps or len(outline.regions) > 1:
-            self._shapes[fid] = Shape(outline, list(edges), [outline.calls[call].region for call in steps], self._setups)
+            self._shapes[fid] = Shape(outline, list(edges), [outline.calls[call] for call in steps], self._setups)
 
     def _serves_request(self, edges: Sequence[Edge], call: int) -> bool:
         """Whether a call named like a step, as `stage.forward(batch)`, serves a whole request."""
@@ -165,7 +168,7 @@ class StepLoops:
             return LoopKind.OUTER
         if hides and walk is Walk.UNKNOWN and self._receives(shape, loop):
             return LoopKind.OUTER
-        if loop in shape.steps:
+        if loop in shape.steps and not (LoopKind.STEPS in inner and all(map(words.codes, shape.steps[loop]))):
             return step
         if not hides:
             if exposing or LoopKind.LAYERS in inner:

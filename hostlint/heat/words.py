@@ -120,6 +120,12 @@ def receives(chain: str) -> bool:
 
 
 @cache
+def codes(chain: str) -> bool:
+    """`vae.decode()`: around the steps of a chunk of a request rather than one of them."""
+    return last_name(chain) in ("encode", "decode")
+
+
+@cache
 def names_batch(name: str) -> bool:
     """A function of that name runs or forms a batch: `run_batch`, `get_next_batch_to_run`."""
     return bool(_BATCH.search(name))
