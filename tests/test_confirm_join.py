@@ -121,11 +121,13 @@ def test_events_without_a_finding_are_holes_unless_they_lie_outside_the_steps_ar
         event("read", 33, allowed="meant"),
         event("read", 34, path="/lib/site-packages/x.py"),
         event("collect", 35),
+        event("read", 37, 5, stack=(Place("/lib/y.py", 3, "g"), Place("a.py", 37, "f"))),
         event("upload", 36, 99),
     ]
     made = join(record(events))
     assert [made.record.events[number].place.line for number in made.unpredicted] == [36, 30]
     assert [made.record.events[number].place.line for number in made.setup] == [32, 31]
+    assert [made.record.events[number].place.line for number in made.library] == [34, 37]
 
 
 def test_steps_that_the_program_marks_count_before_the_loops() -> None:

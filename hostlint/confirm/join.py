@@ -66,20 +66,34 @@ class Join:
 
     @cached_property
     def alone(self) -> tuple[int, ...]:
-        """Events in the scanned files that no finding explains and nothing allows, most frequent first."""
-        names = set(self.paths.values())
-        found = [n for n, findings in self.explained.items() if not findings and self._is_own(self.record.events[n], names)]
-        return tuple(sorted(found, key=lambda number: -self.record.events[number].count))
+        """Events that no finding explains and nothing allows, most frequent first."""
+        events = self.record.events
+        found = [n for n, findings in self.explained.items() if not findings and events[n].kind != "collect" and events[n].allowed is None]
+        return tuple(sorted(found, key=lambda number: -events[number].count))
 
     @property
     def unpredicted(self) -> tuple[int, ...]:
-        """Those of them that happen in the steps: holes in the rules."""
-        return tuple(number for number in self.alone if not self._is_setup(self.record.events[number]))
+        """Those that the scanned files make themselves, in the steps: holes in the rules."""
+        return tuple(n for n in self.alone if self._is_own(self.record.events[n]) and not self._is_setup(self.record.events[n]))
 
     @property
     def setup(self) -> tuple[int, ...]:
-        """Those that do not: a model that is moved to the device, a result that is read at the end."""
-        return tuple(number for number in self.alone if self._is_setup(self.record.events[number]))
+        """Those that they make outside the steps: a model that is moved to the device, a result that is read at the end."""
+        return tuple(n for n in self.alone if self._is_own(self.record.events[n]) and self._is_setup(self.record.events[n]))
+
+    @property
+    def library(self) -> tuple[int, ...]:
+        """Those inside code that was not scanned."""
+        return tuple(n for n in self.alone if not self._is_own(self.record.events[n]))
+
+    def _is_own(self, event: Event) -> bool:
+        """Whether the call stands in a scanned file itself, and not in a library that such a file calls."""
+        inner = event.stack[0] if event.stack else event.place
+        return inner.path in self._names
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return frozenset(self.paths.values())
 
     def _is_setup(self, event: Event) -> bool:
         steps = self.record.steps or max((loop.count for loop in self.record.loops), default=0)
@@ -153,6 +167,3 @@ class Join:
     def _is_redone(finding: Finding) -> bool:
         return finding.code.startswith("HL3")
 
-    @staticmethod
-    def _is_own(event: Event, names: Iterable[str]) -> bool:
-        return event.kind != "collect" and event.allowed is None and event.place.path in names

@@ -107,6 +107,7 @@ class Record:
     findings: tuple[dict[str, Any], ...] = ()  # as in the JSON report, with their verdicts
     unpredicted: tuple[int, ...] = ()  # indexes into `events`: in the scanned files, without a finding
     setup: tuple[int, ...] = ()  # likewise, but not in the steps: once a process, or far more seldom than steps
+    library: tuple[int, ...] = ()  # inside code that was not scanned, called from the scanned files or not
     explained: tuple[tuple[int, ...], ...] = ()  # for each event, those of `findings` (by index) that it bears out
     paths: dict[str, str] = field(default_factory=dict)  # what `findings` call a file -> its name everywhere else in the record
 
@@ -165,6 +166,7 @@ def _record(given: dict[str, Any]) -> Record:
         findings=tuple(given["findings"]),
         unpredicted=tuple(given["unpredicted"]),
         setup=tuple(given["setup"]),
+        library=tuple(given["library"]),
         explained=tuple(map(tuple, given["explained"])),
         paths=given["paths"],
     )

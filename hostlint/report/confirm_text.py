@@ -91,10 +91,9 @@ def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[Line]:
 
 def _unpredicted(record: Record) -> Iterator[Line]:
     """What no finding explains: in the steps, outside them, and in code that was not scanned."""
-    outside = [n for n, event in enumerate(record.events) if event.place.path not in record.digests and event.kind != "collect"]
     yield from _events("No finding explains (a hole in the rules, or a heat that the scan does not see):", record.unpredicted, record)
     yield from _events("Outside the steps:", record.setup, record, SHORT)
-    yield from _events("In code that was not scanned:", sorted(outside, key=lambda n: -record.events[n].count), record, SHORT)
+    yield from _events("Inside code that was not scanned:", record.library, record, SHORT)
 
 
 def _events(title: str, numbers: Sequence[int], record: Record, limit: int | None = None) -> Iterator[Line]:
