@@ -119,6 +119,15 @@ def test_forms(before: str, after: str) -> None:
         assert difference(trial(program, run), trial(STEP.format(after), run)) == "", dtype
 
 
+@pytest.mark.parametrize(("before", "after"), [form for form in FORMS if ".to(d" in form[0]], ids=lambda text: text)
+def test_a_real_move_gives_the_same_strides(before: str, after: str) -> None:
+    """On the CPU `.to(d)` moves nothing; to the meta device it does, without elements."""
+    for dtype in DTYPES:
+        names = {"torch": torch, "d": torch.device("meta"), "n": 3, "dtype": dtype}
+        one, other = eval(before, names), eval(after, names)  # noqa: S307 - the forms above
+        assert (one.shape, one.stride(), one.dtype, one.device) == (other.shape, other.stride(), other.dtype, other.device)
+
+
 @pytest.mark.parametrize("left", LEFT)
 def test_what_would_differ_is_left(left: str) -> None:
     program = STEP.format(left)
