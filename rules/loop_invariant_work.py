@@ -3,7 +3,7 @@
 ## Why it costs
 Each pass launches the same kernels on the same values: a cast reads and writes the whole tensor, a projection is a matrix product, a small
 mask costs its launch. The host makes the calls again, too. For a text projection of a diffusion model, done again at every step, hoisting
-has been worth two percent of a request; for one small mask it is a launch a pass.
+has been worth two percent of a request; for one small mask it is a launch a pass. The finding is a note: measure first.
 
 ## Instead
 - Compute it once before the loop and use the name inside: the same operations on the same values give the same bits.
@@ -31,6 +31,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
+from hostlint.model import Severity
 from hostlint.rule import Example, Problem, Rule
 from hostlint.wording import when, whole
 
@@ -52,6 +53,7 @@ RULE = Rule(
     summary="work on the device in a step loop whose operands do not change in the loop",
     kinds=(FactKind.INVARIANT_WORK,),
     check=check,
+    severity=Severity.NOTE,
     examples=(
         Example(
             bad="""\

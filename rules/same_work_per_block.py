@@ -3,7 +3,7 @@
 ## Why it costs
 A rotary table whose halves are joined, a mask that is turned into an additive one, positions that are expanded: one or more launches and a
 copy of the tensor, in each of twenty to sixty blocks, at every step and branch. The result is the same each time. A model of small kernels
-is bound by such launches.
+is bound by such launches. The finding is a note: measure first.
 
 ## Instead
 - Compute it once in the forward that loops over the blocks, in the form in which the blocks use it, and hand that down.
@@ -28,6 +28,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
+from hostlint.model import Severity
 from hostlint.rule import Example, Problem, Rule
 from hostlint.wording import when, whole
 
@@ -48,6 +49,7 @@ RULE = Rule(
     summary="every block computes the same from tables and masks that all blocks share",
     kinds=(FactKind.SAME_PER_BLOCK,),
     check=check,
+    severity=Severity.NOTE,
     examples=(
         Example(
             bad="""\

@@ -61,11 +61,11 @@ class Redone:
         rebuilt = list(self._rebuilt.meetings(fid, is_hot, places))
         yield from rebuilt
         told = {meeting.site.first_line for meeting in rebuilt}  # one cause, one finding
-        yield from (meeting for meeting in self._hoisted.meetings(fid, is_hot, places) if meeting.site.first_line not in told)
-        yield from self._casts.meetings(fid, is_hot, places)
-        yield from self._projected.meetings(fid, is_hot, places)
+        for finder in (self._hoisted, self._blocks, self._casts, self._projected):  # what says more of a statement speaks first
+            found = [meeting for meeting in finder.meetings(fid, is_hot, places) if meeting.site.first_line not in told]
+            yield from found
+            told |= {meeting.site.first_line for meeting in found}
         yield from self._identity.meetings(fid, is_hot, places)
-        yield from self._blocks.meetings(fid, is_hot, places)
         yield from self._size_tables.meetings(fid, is_hot, places)
         yield from self._value_keys.meetings(fid, is_hot, places)
         yield from self._serving.meetings(fid, places)
