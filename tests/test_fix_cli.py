@@ -120,7 +120,8 @@ def test_what_is_left_counts_from_the_severity_that_fails(hostlint: Run, mod: Pa
 def test_nothing_left(hostlint: Run, mod: Path) -> None:
     mod.write_text(ONLY_FIXABLE, encoding="utf-8")
     done = hostlint("fix", "-q")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[-1] == "fixed 2 findings in 1 file; 0 left"
     assert "torch.full((1,), position" in mod.read_text(encoding="utf-8")
 
 
@@ -169,6 +170,13 @@ def test_standard_input(hostlint: Run, tmp_path: Path) -> None:
     assert diff.stdout.startswith("--- a/pkg/mod.py\n+++ b/pkg/mod.py\n@@")
     unchanged = hostlint("fix", "-", stdin="x = 1")
     assert (unchanged.returncode, unchanged.stdout, unchanged.stderr) == (0, "x = 1", "fixed 0 findings; 0 left\n")
+
+
+def test_quiet_leaves_standard_error_to_errors(hostlint: Run) -> None:
+    done = hostlint("fix", "-", "-q", stdin=BAD)
+    assert (done.returncode, done.stdout, done.stderr) == (1, EXACT, "")
+    diff = hostlint("fix", "-", "-q", "--diff", stdin=BAD)
+    assert (diff.returncode, diff.stdout[:4], diff.stderr) == (1, "--- ", "")
 
 
 def test_standard_input_keeps_its_bytes(hostlint: Run) -> None:

@@ -131,3 +131,5 @@ def test_the_hook_is_one_that_pre_commit_knows() -> None:
     text = (ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8")
     for line in ("- id: hostlint", "entry: hostlint scan", "language: python", "types_or: [python, pyi]", "require_serial: true"):
         assert line in text
+    assert "- id: hostlint-fix\n" in text
+    assert "entry: hostlint fix\n" in text

@@ -42,8 +42,9 @@ def fix(**given: Any) -> int:
         _print_fixed(result, data)
     else:
         told = told.written(_write(result))
-    if not given["quiet"]:
-        _say(render(told, _coloured(given)), on_stderr=given["diff"] or data is not None)
+    beside = given["diff"] or data is not None  # standard output is the diff's, or the program's
+    if not (beside and given["quiet"]):
+        _say(render(told, _coloured(given)), on_stderr=beside)
     for error in told.errors:
         click.echo(f"hostlint: error: {error.path}:{error.line}: {error.message}", err=True)
     return _status(told, given["diff"], given["exit_zero"])
