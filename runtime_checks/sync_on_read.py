@@ -32,8 +32,8 @@ class SyncOnRead(torch.Tensor):
     raises. In a call with a SyncOnRead, plain tensors play device tensors too, but 0-dim ones are numbers of the host.
 
     `.cpu()` is the one host copy: a plain tensor that reads freely. `.to(...)` stays SyncOnRead whatever its target, for on a CPU the
-    device under test and the host have the same name. `with allow("reason"):` lets reads through; it is per thread and task, and so is
-    nothing else here: the tensor carries its guard into any thread, and through a layer that torch.compile runs.
+    device under test and the host have the same name. `with allow("reason"):` lets reads through in its thread or task. Nothing
+    has to be entered: the tensor carries its guard into any thread, and through a layer that torch.compile runs.
 
     `untyped_storage()` and `storage()` give a stand-in that tells sizes and addresses and refuses to be read. `__dlpack__` raises
     although it does not wait: nothing could follow the memory there. Numbers that C++ takes out by itself (`torch.full(size, t)`,
