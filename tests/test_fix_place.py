@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 
 import libcst as cst
 import pytest
@@ -49,6 +50,7 @@ def after(text: str, *edits: Edit | None) -> str:
         ("import torch\nclass A:\n    torch = 1\n    def f(self):\n        HERE", "torch"),
         ("import torch\nclass A:\n    torch = 1\n    HERE", ""),
         ("import torch\ndef f():\n    global torch\n    torch = 1\n    HERE", ""),
+        ("import torch\ndef g():\n    global torch\n    torch = 1\ndef f():\n    HERE", ""),
         ("def f():\n    import torch\n    HERE", "torch"),
         ("def f():\n    HERE\n    import torch", ""),
         ("def f():\n    if x:\n        import torch\n    HERE", ""),
@@ -127,6 +129,11 @@ def test_fresh_names_are_free_in_the_whole_file() -> None:
     assert place.fresh("other") == "other"
     assert place.fresh("sum") == "sum_2"
     assert place.fresh("for") == "for_2"
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="type parameters came with Python 3.12")
+def test_type_parameters_are_names_too() -> None:
+    assert place_of("def f[kept](x): HERE\n").fresh("kept") == "kept_2"
 
 
 NESTED = """\

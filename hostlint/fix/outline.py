@@ -14,6 +14,7 @@ Loop = ast.For | ast.AsyncFor | ast.While
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+TYPE_PARAMETERS = frozenset({"TypeVar", "ParamSpec", "TypeVarTuple"})  # Python's tree has them from 3.12 on
 SCOPES = (*FUNCTIONS, ast.ClassDef, *COMPREHENSIONS)
 
 
@@ -32,6 +33,11 @@ class Outline:
     def names(self) -> frozenset[str]:
         """Every name that the file uses for anything, attributes aside."""
         return frozenset(name for node in ast.walk(self.tree) for name in _names(node))
+
+    @cached_property
+    def _rebound(self) -> frozenset[str]:
+        """The names of the module that functions may bind anew."""
+        return frozenset(name for node in ast.walk(self.tree) if isinstance(node, ast.Global) for name in node.names)
 
     def span(self, node: ast.AST) -> Span:
         """Where a node stands; a decorated definition begins at its `def` or `class`."""
@@ -87,6 +93,8 @@ class Outline:
             bindings = _bindings(scope).get(name, [])
             if bindings and (not isinstance(scope, ast.ClassDef) or scope is _innermost(path)):
                 return self._imported(name, bindings, getattr(scope, "body", ()), path)
+        if name in self._rebound:
+            return ""
         return self._imported(name, _bindings(self.tree).get(name, []), self.tree.body, ())
 
     def _imported(self, name: str, bindings: Sequence[ast.AST], body: object, path: Sequence[ast.AST]) -> str:
@@ -133,6 +141,8 @@ def _names(node: ast.AST) -> Iterator[str]:
         yield node.arg
     elif isinstance(node, ast.Global | ast.Nonlocal):
         yield from node.names
+    elif type(node).__name__ in TYPE_PARAMETERS:
+        yield getattr(node, "name", "")
     else:
         yield from _bound(node)
 
