@@ -103,3 +103,49 @@ def test_a_fresh_tensor_never_hits(line: str) -> None:
 )
 def test_what_stays_or_is_held_is_silent(line: str) -> None:
     assert told(line) == []
+
+
+GUIDED = """\
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.kept, self.table = None, None
+        self.mix = nn.Linear(8, 8)
+
+    def modulation(self, cond):
+        if cond is not self.kept:
+            self.table, self.kept = self.mix(cond), cond
+        return self.table
+
+    def forward(self, x, cond):
+        return x * self.modulation(cond)
+
+
+def denoise(model: Model, x, timesteps):
+    positive = {positive}
+    negative = {negative}
+    for t in timesteps:
+        x = model(x, {first}) - model(x, {second})
+    return x
+"""
+
+
+def guided(positive: str, negative: str, first: str = "positive", second: str = "negative") -> list[int]:
+    text = GUIDED
+    for name, value in (("positive", positive), ("negative", negative), ("first", first), ("second", second)):
+        text = text.replace("{" + name + "}", value)
+    return [finding.span.line for finding in scan_text(text, "guided.py")[0] if finding.code == "HL305"]
+
+
+def test_branches_of_guidance_that_each_make_the_same_tensor_drive_each_other_out() -> None:
+    zeros = 'torch.zeros(1, 8, device="cuda")'
+    line = 1 + GUIDED.splitlines().index("    negative = {negative}")
+    assert guided(zeros, zeros) == [line]
+    assert guided(zeros, "positive") == []
+    assert guided(zeros, zeros, second="positive") == []
+    assert guided(zeros, 'torch.ones(1, 8, device="cuda")') == []  # they differ: the work is not the same
+    assert guided("1", "2", zeros, "positive") == [line + 2]  # made anew in each pass, through the function that hands it on

@@ -1,4 +1,4 @@
-"""Caches whose key is a tensor's identity (its address, its `id`, `is`, a memo's hash), and the fresh tensors that they are fed."""
+"""Caches whose key is a tensor's identity: its address, its `id`, `is`; and addresses that outlive their tensors."""
 from __future__ import annotations
 
 import re
@@ -8,29 +8,22 @@ from hostlint.facts.graph import Op, operands
 from hostlint.facts.kinds import FactKind
 from hostlint.model import Confidence
 from hostlint.values.constancy import METADATA, PLACES
-from hostlint.values.detail import External, Function, Instance
+from hostlint.values.detail import External, Function
 from hostlint.values.judging import Meeting
-from hostlint.values.loops import VIEWS, around
 from hostlint.values.rebuilt import reachable, site_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from hostlint.facts.schema import Call
     from hostlint.facts.spans import Places
     from hostlint.index import FunctionId
     from hostlint.values.evaluator import Evaluator
 
-MISSES = "not measured: the look-up, and all that the cache was to save, at every step"
 RECYCLED = "not measured: a freed tensor's address is given to the next one, and the look-up then finds another tensor's result"
 STAYS = re.compile(r"weight|param|bias|buffer|workspace|pool|(^|_)(k|v|kv)_?cache|_cache$|sink|^(self|module|layer)$", re.IGNORECASE)
 LOOK_UPS = frozenset({"get", "pop", "setdefault", "move_to_end"})
 KEEPERS = frozenset({"setattr", "setdefault", "put", "insert", "append"})
 COMPARED = frozenset({"==", "!=", "in", "not in"})
-MAKERS = frozenset({
-    "cat", "concat", "stack", "contiguous", "clone", "repeat", "repeat_interleave", "arange", "linspace", "zeros", "ones", "full", "tensor",
-    "as_tensor", "new_tensor", "new_zeros", "new_ones", "new_full", "where", "zeros_like", "ones_like", "full_like", "roll", "outer",
-})  # fmt: skip
 HOPS = frozenset({Op.PHI, Op.REFINE, Op.SEQUENCE})
 MEMO = re.compile(r"(^|\.)(lru_cache|cache)(\(\))?$")
 DEPTH = 3
@@ -45,25 +38,13 @@ class Key(NamedTuple):
 
 
 class Identity:
-    """Finds addresses that serve as keys, and fresh tensors that are looked up by identity."""
+    """Finds the tensors by whose identity functions look something up."""
 
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
         self._keys: dict[FunctionId, tuple[Key, ...]] = {}
 
-    def meetings(self, fid: FunctionId, is_hot: Callable[[int], bool], places: Places) -> Iterator[Meeting]:
-        outline = self._evaluator.index.function(fid)
-        told: set[int] = set()
-        for call in outline.calls:
-            if call.node >= 0 and is_hot(call.region):
-                for made, why in self._fed(fid, call):
-                    spot = places(made, outline.calls) if is_hot(made.region) and made.node not in told else None
-                    if spot is not None:
-                        told.add(made.node)
-                        yield Meeting(FactKind.IDENTITY_KEY, site_of(made, spot), made.chain, why, Confidence.LIKELY, MISSES, "fresh")
-        yield from self._addresses(fid, is_hot, places)
-
-    def _addresses(self, fid: FunctionId, is_hot: Callable[[int], bool], places: Places) -> Iterator[Meeting]:
+    def addresses(self, fid: FunctionId, is_hot: Callable[[int], bool], places: Places) -> Iterator[Meeting]:
         """Keys that hold an address although nothing holds the tensor; one for each statement."""
         outline = self._evaluator.index.function(fid)
         keys = {key.node: key for key in self.keys(fid) if key.node != key.tensor and not self._is_held(fid, key)}
@@ -193,86 +174,3 @@ class Identity:
         for _, function, node, _ in self._evaluator.index.klass(owner).attributes if owner is not None else ():
             if function == fid[1] and node >= 0:
                 yield node
-
-    def _fed(self, fid: FunctionId, call: Call) -> Iterator[tuple[Call, str]]:
-        """The calls that make a fresh tensor for a parameter by whose identity the called function looks something up."""
-        frame = self._evaluator.frame(fid)
-        item: Any = frame.graph.nodes[call.node]
-        target = self._target(fid, item)
-        if target is None or item[5]:
-            return
-        outline = self._evaluator.index.function(target)
-        loops = list(around(frame.outline, call.region))
-        for position, address in self._keyed(target):
-            node = _argument(self._evaluator, target, position, item)
-            made = self._fresh(fid, node, address) if node >= 0 else None
-            if made is not None and list(around(frame.outline, made.region)) == loops and self._look_ups(fid, node) == 1:
-                yield made, f"`{outline.name}` looks its result up by the identity of `{outline.params[position].name}`"
-
-    def _target(self, fid: FunctionId, item: Any) -> FunctionId | None:
-        if item[0] != Op.CALL:
-            return None
-        detail = self._evaluator.frame(fid).value(item[2]).detail
-        target = detail.function if isinstance(detail, Function) else None
-        if isinstance(detail, Instance):
-            target = self._evaluator.index.find_method(detail.klass, "forward")
-        if target is not None:
-            self._evaluator.files |= 1 << target[0]
-        return target
-
-    def _keyed(self, fid: FunctionId) -> Iterator[tuple[int, bool]]:
-        """The parameters by whose identity a function looks up, and whether only their address counts."""
-        outline, graph = self._evaluator.index.function(fid), self._evaluator.graph_of(fid)
-        if any(MEMO.search(decorator) for decorator in outline.decorators):
-            yield from ((place, False) for place, param in enumerate(outline.params) if "Tensor" in param.annotation)
-            return
-        for key in self.keys(fid):
-            source: Any = graph.nodes[key.tensor]
-            while source[0] in (Op.REFINE, Op.UNPACK, Op.INDEX):
-                source = graph.nodes[source[2]]
-            if source[0] == Op.PARAM:
-                yield int(source[2]), key.is_address
-
-    def _fresh(self, fid: FunctionId, node: int, address: bool) -> Call | None:
-        """The first call that makes the tensor anew; with an address for a key a view is not new."""
-        graph = self._evaluator.graph_of(fid)
-        calls = {call.node: call for call in self._evaluator.index.function(fid).calls}
-        queue, found = [node], []
-        while queue:
-            node = queue.pop()
-            item: Any = graph.nodes[node]
-            if item[0] in HOPS:
-                queue.extend(part for part in operands(item) if part < node)
-            elif item[0] == Op.CALL and node in calls:
-                frame = self._evaluator.frame(fid)
-                callee: Any = graph.nodes[item[2]]
-                receiver = callee[2] if callee[0] == Op.ATTR and not isinstance(frame.value(item[2]).detail, External) else -1
-                if frame.value(node).is_tensor and self._is_made(calls[node].chain.rpartition(".")[2], graph.nodes, receiver, address):
-                    found.append(node)
-                queue.extend([receiver] if receiver >= 0 else [])
-        return calls[min(found)] if found else None
-
-    def _is_made(self, name: str, nodes: Sequence[Any], receiver: int, address: bool) -> bool:
-        """`contiguous()` gives the tensor itself where it is contiguous already: only after a slice it is another one."""
-        if name == "contiguous":
-            return receiver >= 0 and nodes[receiver][0] == Op.INDEX
-        return name in MAKERS or (name in VIEWS and not address)
-
-    def _look_ups(self, fid: FunctionId, node: int) -> int:
-        """How many calls look something up by the very object: several share its identity, as the cache wants it."""
-        found = 0
-        for item in self._evaluator.graph_of(fid).nodes:
-            target = self._target(fid, item) if item[0] == Op.CALL and node in operands(item)[1:] else None
-            if target is not None:
-                found += any(_argument(self._evaluator, target, position, item) == node for position, _ in self._keyed(target))
-        return found
-
-
-def _argument(evaluator: Evaluator, fid: FunctionId, position: int, item: Any) -> int:
-    """The node that a call passes for a parameter, -1 where it passes none."""
-    outline = evaluator.index.function(fid)
-    slot = position - int(outline.owner >= 0)
-    named = dict(item[4])
-    if outline.params[position].name in named:
-        return int(named[outline.params[position].name])
-    return int(item[3][slot]) if 0 <= slot < len(item[3]) else -1

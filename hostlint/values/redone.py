@@ -11,6 +11,7 @@ from hostlint.values.constancy import Constancy
 from hostlint.values.environment import Environment
 from hostlint.values.hoisted import Hoisted
 from hostlint.values.identity import Identity
+from hostlint.values.identity_feeds import Feeds
 from hostlint.values.per_step import StepConstancy
 from hostlint.values.projected import Projected
 from hostlint.values.rebuilt import Rebuilt
@@ -51,6 +52,7 @@ class Redone:
         self._serving = Serving(evaluator)
         self._size_tables = SizeTables(evaluator)
         self._identity = Identity(evaluator)
+        self._feeds = Feeds(evaluator, self._identity)
         self._value_keys = ValueKeys(evaluator, constancy, self._identity)
         self._projected = Projected(evaluator, StepConstancy(evaluator, constancy, self._hoisted))
 
@@ -65,7 +67,8 @@ class Redone:
             found = [meeting for meeting in finder.meetings(fid, is_hot, places) if meeting.site.first_line not in told]
             yield from found
             told |= {meeting.site.first_line for meeting in found}
-        yield from self._identity.meetings(fid, is_hot, places)
+        yield from self._feeds.meetings(fid, is_hot, places)
+        yield from self._identity.addresses(fid, is_hot, places)
         yield from self._size_tables.meetings(fid, is_hot, places)
         yield from self._value_keys.meetings(fid, is_hot, places)
         yield from self._serving.meetings(fid, places)
