@@ -1063,3 +1063,17 @@ def test_comments_on_assignments_and_headers(value_of: ValueOf) -> None:
     detail = value_of(dedent(text)).detail
     places = [item.place for item in getattr(detail, "items", ())]
     assert places == [Place.HOST, Place.UNKNOWN, Place.DEVICE, Place.DEVICE, Place.DEVICE]
+
+
+def test_the_parts_of_a_models_output_live_where_its_inputs_do(value_of: ValueOf) -> None:
+    source = """
+        import torch
+        def f(model):
+            latents = torch.randn(1, 4, device="cuda")
+            return model(latents).sample
+        def g():
+            latents = torch.randn(1, 4, device="cuda")
+            return latents.sample
+    """
+    assert value_of(dedent(source)).is_device
+    assert not value_of(dedent(source), "g").is_device

@@ -92,7 +92,7 @@ def _module_output(values: Sequence[Value], name: str) -> Value:
     """A module's result: on the device with its inputs, or by convention where they are unknown."""
     best = combine([value for value in values if value.is_tensor] or list(values))
     if best.is_device:
-        return Value(Place.DEVICE, best.why, min(best.confidence, Confidence.LIKELY))
+        return Value(Place.DEVICE, best.why, min(best.confidence, Confidence.LIKELY), output=True)
     if best.place is Place.HOST or (values and all(value.is_host for value in values)):
         return TENSOR if best.place is Place.HOST else UNKNOWN
     return conventional(f"`{name}` is called as a model, whose results live on the device by convention")

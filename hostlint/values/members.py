@@ -64,7 +64,7 @@ def _of_tensor(base: Value, name: str) -> Value:
         return SHAPE if name == "shape" else PYTHON
     if name in TENSOR_PARTS:
         return replace(base, fresh=False, detail=None)
-    if base.is_device and table_method(name) is None and OWN.search(base.why):
+    if base.is_device and not base.output and table_method(name) is None and OWN.search(base.why):
         return Value(Place.UNKNOWN, detail=Method(base, name))  # what code hangs on a tensor: numbers, lists, states
     if base.is_device and table_method(name) is None:  # a model's output object: its parts live where it does
         confidence = min(base.confidence, Confidence.LIKELY)

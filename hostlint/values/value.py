@@ -36,6 +36,7 @@ class Value:
     pinned: bool = False
     fresh: bool = False  # built in this function from host data (a constructor or NumPy), not received
     large: bool = False
+    output: bool = False  # what the call of a module returned: perhaps an object whose parts are tensors
     detail: Detail | None = None  # what kind of Python object: see hostlint.values.detail
 
     @property
