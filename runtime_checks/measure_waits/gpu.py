@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from enum import Enum
 from statistics import median
@@ -70,9 +70,16 @@ def read(call: Callable[[], None], spin: Spin) -> Reading:
     torch.cuda.synchronize()
     idle = median(_timed(call) for _ in range(REPEATS))
     length = SPIN_S if idle < SPIN_S / 3 else min(3 * idle + SPIN_S, 1.0)
-    found = [_behind(call, spin, length) for _ in range(REPEATS)]
-    busy = median(took for took, _ in found)
-    blocks = sum(drained for _, drained in found) * 2 > REPEATS and busy > 0.6 * length
+    return verdict(warned, idle, [_behind(call, spin, length) for _ in range(REPEATS)], length)
+
+
+def verdict(warned: int, idle: float, behind: Sequence[tuple[float, bool]], length: float) -> Reading:
+    """`behind`: for each repetition behind a kernel of `length` seconds, how long the call took and whether the stream had drained then.
+
+    A wait must have seen the stream drain and have taken about as long: what works long on the host sees it drain as well.
+    """
+    busy = median(took for took, _ in behind)
+    blocks = sum(drained for _, drained in behind) * 2 > len(behind) and busy > 0.6 * length
     kind = Kind.WAIT if blocks else Kind.HOST_WORK if idle > HOST_WORK_S else Kind.FREE
     return Reading(blocks, warned > 0, warned, kind, idle, busy)
 
