@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from hostlint.index import FunctionId, ProjectIndex
-    from hostlint.model import Fix
     from hostlint.rule import Rule
     from hostlint.values.evaluator import Caller, Evaluator
     from hostlint.values.judging import Meeting
@@ -111,13 +110,16 @@ class Judge:
         for one in found:
             fact = one.fact
             for rule in all_for_kind(fact.kind):
+                finding = None
                 try:
-                    finding = words.finding(fact, rule, one.known)
+                    finding = words.finding(fact, rule)
+                    mended = words.mended(finding, fact, rule, one.known) if finding is not None else None
                 except Exception as error:  # noqa: BLE001 - a rule that crashes is an error of that rule, not of the scan
-                    errors.append(FileError(fact.path, fact.span.line, f"the rule {rule.name} failed: {error!r}"))
-                    continue
-                if finding is not None:
-                    findings.setdefault((finding.code, finding.span), finding)
+                    what = "the fix of the rule" if finding is not None else "the rule"
+                    errors.append(FileError(fact.path, fact.span.line, f"{what} {rule.name} failed: {error!r}"))
+                    mended = finding
+                if mended is not None:
+                    findings.setdefault((mended.code, mended.span), mended)
         return findings.values(), errors
 
     def _function(self, fid: FunctionId, at_least: HeatLevel) -> Iterator[_Found]:
@@ -205,7 +207,14 @@ class Words:
         self._outline = Outline(text)
         self._fixes = fixes
 
-    def finding(self, fact: Fact, rule: Rule, known: Known) -> Finding | None:
+    def mended(self, finding: Finding, fact: Fact, rule: Rule, known: Known) -> Finding:
+        """The finding with the rule's fix, where fixes are wanted and the rule has one."""
+        if not self._fixes or rule.fix is None:
+            return finding
+        fact = replace(fact, source=self._statement(fact.statement))
+        return replace(finding, fix=rule.fix(Place(fact, self._expression(fact.span), self._outline, known)))
+
+    def finding(self, fact: Fact, rule: Rule) -> Finding | None:
         if rule.check is None:
             return None
         fact, node = replace(fact, source=self._statement(fact.statement)), self._expression(fact.span)
@@ -223,12 +232,8 @@ class Words:
             function=fact.function,
             heat=fact.heat,
             kind_evidence=fact.evidence,
-            fix=self._fix(rule, Place(fact, node, self._outline, known)),
             statement=fact.statement,
         )
-
-    def _fix(self, rule: Rule, place: Place) -> Fix | None:
-        return rule.fix(place) if self._fixes and rule.fix is not None else None
 
     def _expression(self, span: Span) -> cst.BaseExpression:
         """The concrete syntax of the expression at that place."""

@@ -214,3 +214,22 @@ def test_dotted() -> None:
     assert place.dotted(cst.parse_expression("F.pad")) == "torch.nn.functional.pad"
     assert place.dotted(cst.parse_expression("G.pad")) == ""
     assert place.dotted(cst.parse_expression("F().pad")) == ""
+
+
+def test_a_fix_that_crashes_is_an_error_and_the_finding_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dataclasses import replace
+
+    from hostlint import judge
+    from hostlint.registry import all_for_kind
+    from hostlint.scan import scan_text
+
+    def crash(place: Place) -> None:
+        raise ZeroDivisionError
+
+    broken = lambda kind: tuple(replace(rule, fix=crash) for rule in all_for_kind(kind))  # noqa: E731
+    monkeypatch.setattr(judge, "all_for_kind", broken)
+    text = "import torch\n\n\ndef f(model, n: int):\n    for i in range(n):\n        model(torch.tensor(i, device=\"cuda\"))\n"
+    findings, errors = scan_text(text, "mod.py", fixes=True)
+    assert [(finding.code, finding.fix) for finding in findings] == [("HL201", None)]
+    assert [error.message for error in errors] == ["the fix of the rule pageable-constructor failed: ZeroDivisionError()"]
+    assert scan_text(text, "mod.py")[1] == []
