@@ -162,6 +162,13 @@ def test_a_rule_that_fails_on_the_result_takes_the_fixes_back() -> None:
     assert result.left[0].withheld == "the rule failed"
 
 
+def test_a_rule_that_fails_before_and_after_takes_nothing_back() -> None:
+    scanner = Scanner("x = bad\n", broken=lambda text: True)
+    result = run(scanner)
+    assert text_of(result, scanner) == "x = good\n"
+    assert [error.message for error in result.errors] == ["the rule failed"]
+
+
 def test_review_only_where_asked_for() -> None:
     def review(text: str, line: int, found: re.Match[str]) -> Fix:
         return Fix(Applicability.REVIEW if line == 1 else Applicability.EXACT, "m", (Edit(span(line, found), "good"),))

@@ -119,6 +119,7 @@ class Fixer:
     standard: bytes | None = None
     _withheld: dict[_Key, str] = field(default_factory=dict)
     _mended: dict[str, list[Finding]] = field(default_factory=dict)
+    _known_errors: set[tuple[str, str]] = field(default_factory=set)
 
     def run(self) -> Result:
         outcome = self.scan({})
@@ -126,6 +127,7 @@ class Fixer:
         files = _Files(given, outcome.digests, self.standard)
         entries = _entries(outcome)
         first = entries
+        self._known_errors = {(error.path, error.message) for error in outcome.result.errors}
         for _ in range(MOST_ROUNDS):
             patches = self._patches(files, entries)
             if not patches:
@@ -188,7 +190,8 @@ class Fixer:
     ) -> set[str]:
         """The files whose patch must not be; the fixes that are to blame are withheld from now on."""
         now = _by_path(outcome.result.findings)
-        broken = {error.path: error.message for error in outcome.result.errors}
+        errors = outcome.result.errors
+        broken = {error.path: error.message for error in errors if (error.path, error.message) not in self._known_errors}
         refused = set()
         for path, (patch, mended) in patches.items():
             verdict = compare(patch, mended, [one for one in entries[path] if one not in mended], now.get(path, ()))
