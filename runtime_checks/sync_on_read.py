@@ -1,7 +1,6 @@
 """`SyncOnRead`: a CPU tensor that plays a device tensor, so that a host read of its values fails where it happens."""
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -85,12 +84,6 @@ class SyncOnRead(torch.Tensor):
         call = (func, types, args, kwargs or {})
         result = torch._C._disabled_torch_function_impl(torch._C._disabled_torch_dispatch_impl, types, call, {})
         return result if func is _ALIAS or (args and result is args[0]) else wrapped(result, cls)
-
-    def __deepcopy__(self, memo: dict[int, Raw]) -> Raw:
-        """torch's own needs a constructor; copying on the device reads nothing."""
-        if id(self) not in memo:
-            memo[id(self)] = copy.deepcopy(plain(self), memo).as_subclass(type(self))
-        return memo[id(self)]
 
 
 @untraced
