@@ -36,8 +36,8 @@ class Value:
     pinned: bool = False
     fresh: bool = False  # built in this function from host data (a constructor or NumPy), not received
     large: bool = False
-    output: bool = False  # what the call of a module returned: perhaps an object whose parts are tensors
     detail: Detail | None = None  # what kind of Python object: see hostlint.values.detail
+    output: bool = False  # what the call of a module returned: perhaps an object whose parts are tensors
 
     @property
     def is_device(self) -> bool:
