@@ -62,7 +62,7 @@ class Spin:
 
 
 def read(call: Callable[[], None], spin: Spin) -> Reading:
-    """The call is run once before anything counts, so that kernels are loaded and handles and blocks of memory exist."""
+    """The call is run twice before anything counts, so that kernels are loaded and handles and blocks of memory exist."""
     for _ in range(2):
         call()
         torch.cuda.synchronize()
