@@ -27,7 +27,7 @@ _COLD = re.compile(
     r"__setstate__|__reduce__|__reduce_ex__|__deepcopy__|state_dict|load_state_dict|_load_from_state_dict|_save_to_state_dict|"
     r"_?reset_parameters|_?init(ialize)?_weights|post_init|from_pretrained|save_pretrained|from_config|from_single_file|save_model|load_model|"
     r"save_checkpoint|load_checkpoint|_?load_weights?(_\w+)?|\w*weight_loader|process_weights_after_loading|create_weights|_?warm_?up(_\w+)?|\w+_warm_?up|"
-    r"parse_args|add_\w*arguments?|add_cli_args|get_parser|build_parser|setUp|tearDown|setUpClass|tearDownClass)$"
+    r"raise(_\w+)?|_+raise(_\w+)?|\w+_(mps|mlx)|\w+_(mps|mlx)_\w+|_+(mps|mlx)_\w+|parse_args|add_\w*arguments?|add_cli_args|get_parser|build_parser|setUp|tearDown|setUpClass|tearDownClass)$"
 )
 _RARE = re.compile(
     r"^_*(load|save|convert|export|quantize|setup|initialize|install|download|dump|plot|visualize|configure|parse|register|migrate|"
@@ -41,7 +41,7 @@ _ONCE = re.compile(
     r"^_*(re)?capture_(\w+_)?graphs?$|^_*(create|record|build)_(cuda|device|gpu)_graphs?$|_capture(_\w*graphs?)?$|"
     r"_(eval|evaluation|validation)$|^on_(train|fit|test|predict|val|validation)_(epoch_)?(start|end|begin)$|(^|_)epoch_(start|end|begin)$|"
     r"^_*(ingest|process|handle|recv|receive|accept|admit|add|enqueue|abort|cancel|retract|resume|preempt|finish|release|free)_(\w+_)?"
-    r"(req|request)s?$|(^|_)((self|sanity)_check|invariants?|leaks?)(_|$)|"
+    r"(req|request)s?$|(^|_)(req|request)s?_(finish|done|abort|releas|end|start)\w*$|(^|_)((self|sanity)_check|invariants?|leaks?)(_|$)|"
     r"^compute_(eval_|val_)?metrics$|^_*(set|retrieve|prepare)_timesteps$|^_*(reset|teardown)$"
 )
 # What puts hooks in place or takes them away, once: the hooks themselves run at every step.

@@ -86,7 +86,7 @@ def likely_device(frame: Frame, site: Site, value: Value, reader: str) -> Value:
     if value.place not in (Place.UNKNOWN, Place.TENSOR) or (value.confidence is Confidence.POSSIBLE and value.place is Place.TENSOR):
         return value
     conventions = frame.evaluator.conventions
-    if conventions.says_host(site.subject) or conventions.is_host_name(site.subject):
+    if conventions.says_host(site.subject) or conventions.is_host_name(site.subject) or _waits_for_copies(frame, site):
         return value
     if not frame.evaluator.surroundings.is_hot(frame.fid, site.region):
         return value
@@ -95,13 +95,19 @@ def likely_device(frame: Frame, site: Site, value: Value, reader: str) -> Value:
         return value
     if found and conventions.is_device_name(found.group()):
         why = f"`{found.group()}` is a device tensor by convention"
-    elif value.place is Place.UNKNOWN and PLAIN.fullmatch(site.subject) and not _in_module(frame):
+    elif PLAIN.fullmatch(site.subject) and not _in_module(frame) and (value.place is Place.UNKNOWN or "." in site.subject):
         return value
     elif reader == "item" or (value.place is Place.TENSOR and reader not in COPIERS):
         why = f"`{site.subject}` is a tensor on a step's path"
     else:
         return value
     return replace(value, place=Place.DEVICE, confidence=Confidence.LIKELY, why=why, detail=None)
+
+
+def _waits_for_copies(frame: Frame, site: Site) -> bool:
+    """Whether the function has waited for an event before: what it reads then are the copies that the event was recorded for."""
+    before = (other for other in frame.graph.sites if other.kind == SiteKind.CALL and other.line < site.line)
+    return any(EVENTS.search(_waited_for(other, other.detail)) for other in before)
 
 
 def _in_module(frame: Frame) -> bool:

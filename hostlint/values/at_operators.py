@@ -10,7 +10,7 @@ from hostlint.model import Confidence
 from hostlint.torch_ops import function as table_function
 from hostlint.values.arguments import Argument, Bound
 from hostlint.values.at_calls import likely_device
-from hostlint.values.conventions import MASK_NAMES
+from hostlint.values.conventions import IDENTIFIERS, MASK_NAMES, NUMBERS_AND_FLAGS
 from hostlint.values.detail import Device, Items, ListOf, Literal, Mapping
 from hostlint.values.judging import Meeting, judge
 from hostlint.values.lattice import UNKNOWN
@@ -42,7 +42,7 @@ def at_truth(frame: Frame, site: Site) -> Meeting | None:
         value = frame.value(site.node)
         if _is_whole(frame, value, site.node):
             return None
-        if value.place is Place.TENSOR and value.boolean:
+        if value.place is Place.TENSOR and value.boolean and not any(map(NUMBERS_AND_FLAGS.match, IDENTIFIERS.findall(site.subject)[:1])):
             value = likely_device(frame, site, value, "truth")
         elif value.place is Place.UNKNOWN and _is_reduction(frame, node) and is_module_call(frame, frame.outline):
             value = likely_device(frame, site, replace(value, place=Place.TENSOR), "truth")

@@ -81,7 +81,8 @@ def _same_place(a: Value, b: Value) -> Value:
         a.pinned and b.pinned,
         a.fresh and b.fresh,
         a.large and b.large,
-        _join_details(a.detail, b.detail),
+        detail=_join_details(a.detail, b.detail),
+        output=a.output and b.output,
     )
 
 

@@ -11,6 +11,7 @@ from hostlint.model import Confidence
 from hostlint.scopes import Symbol, SymbolKind
 from hostlint.values.calls import call
 from hostlint.values.containers import one_of, subscript
+from hostlint.values.conventions import ON_HOST
 from hostlint.values.detail import Class, Detail, Device, External, Function, Instance, Items, ListOf, Literal, Mapping, Module, Super
 from hostlint.values.evaluator import Frame
 from hostlint.values.lattice import PYTHON, TRUTH, UNKNOWN, WHERE_THERE_IS_ONE, combine, element, is_none, join_all, list_of
@@ -181,6 +182,8 @@ def _phi(frame: Frame, node: Any) -> Value:
 
 
 def _asks_for_accelerator(frame: Frame) -> bool:
+    if any(ON_HOST.search(param.name) for param in frame.outline.params):  # `force_cpu=True`
+        return False
     names = (node[3] if node[0] == Op.ATTR else node[2] for node in frame.graph.nodes if node[0] in (Op.ATTR, Op.GLOBAL, Op.FREE))
     return any(ACCELERATOR.fullmatch(str(name)) for name in names) or any(ACCELERATOR.fullmatch(p.name) for p in frame.outline.params)
 

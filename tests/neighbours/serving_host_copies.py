@@ -51,6 +51,20 @@ def copied(batch: Batch, lens: torch.Tensor, long: bool):
     return (lens.cpu() if is_capturing else lens_cpu), rest  # ok: once for every graph
 
 
+def finish_step(result, batch: Batch, force_cpu: bool):
+    early = result.next_logprobs.tolist()  # expect: HL105
+    num_pages, pages = batch.lens.sum(), batch.lens.sum()
+    if num_pages > result.available():  # ok: a number by its name
+        early = []
+    if pages > result.available():  # expect: HL103
+        early = []
+    place = "cuda" if torch.cuda.is_available() and not force_cpu else "cpu"
+    size = torch.zeros(1, device=place)
+    size.item()  # ok: on the host by default
+    result.copy_done.synchronize()  # ok: an event of the step before
+    return early, result.next_logprobs.tolist()  # ok: it has been copied
+
+
 def decode_step(model, batch: Batch, x: torch.Tensor, plan: dict[str, torch.Tensor], grammar):
     longest(batch.lens_cpu)
     shortest(batch.lens)
@@ -62,6 +76,7 @@ def decode_step(model, batch: Batch, x: torch.Tensor, plan: dict[str, torch.Tens
     plan["lens_cpu"].max().item()  # ok: the host's copy, by its key
     batch.ready.synchronize()  # ok: an event of the step before
     batch.mlx.synchronize()  # expect: HL117
+    finish_step(batch.result, batch, force_cpu=True)
     copied(batch, batch.lens, long=False)
     return model(x)
 
