@@ -73,3 +73,38 @@ def test_other_casts_are_left_alone(cast: str) -> None:
 )
 def test_every_call_must_hand_over_what_the_loop_got(call: str, shared: bool) -> None:
     assert bool(told("x = x * mask.float()", call)) is shared
+
+
+def test_blocks_that_a_method_makes_are_found_whatever_its_annotation_says() -> None:
+    text = """\
+import torch
+from torch import nn
+
+
+class Wide(nn.Module):
+    def forward(self, x, temb):
+        return x + temb.float()
+
+
+class Narrow(nn.Module):
+    def forward(self, x, temb):
+        return x * temb.half()
+
+
+class Stack(nn.Module):
+    def __init__(self, depth: int, wide: bool):
+        super().__init__()
+        self.blocks = nn.ModuleList([self.make(wide) for _ in range(depth)])
+
+    def make(self, wide: bool) -> {annotation}:
+        block = Wide if wide else Narrow
+        return block()
+
+    def forward(self, x, temb):
+        for block in self.blocks:
+            x = block(x, temb)
+        return x
+"""
+    for annotation, wanted in (("nn.Module", [7, 12]), ("torch.nn.Module", [7, 12]), ("Wide", [7])):
+        findings, _ = scan_text(text.replace("{annotation}", annotation), "stack.py")
+        assert [finding.span.line for finding in findings if finding.code == "HL303"] == wanted

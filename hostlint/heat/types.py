@@ -109,14 +109,15 @@ class Typing:
         return self._bindings[fid]
 
     def returned(self, fid: FunctionId) -> Types:
-        """What a call of the function gives: its annotation, else what its return statements name."""
+        """What a call of the function gives: its annotation, unless that names a class of the library's (`-> nn.Module`) and the return
+        statements name one of the project's."""
         if fid not in self._returns:
             self._returns[fid] = ()
             outline = self.index.function(fid)
             types = self.annotated(fid[0], fid[1], outline.returns) if outline.returns else ()
-            if not types:
+            if not any(found.kind is Kind.INSTANCE for found in types):
                 chains = [chain for name, chain in outline.assigns if name == "return"]
-                types = distinct([found for chain in chains for found in self.of_chain(fid[0], fid[1], chain)])
+                types = distinct([found for chain in chains for found in self.of_chain(fid[0], fid[1], chain)]) or types
             self._returns[fid] = types
         return self._returns[fid]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from hostlint.facts.graph import Op
+from hostlint.facts.graph import Op, SiteKind
 from hostlint.facts.kinds import FactKind
 from hostlint.facts.schema import FunctionFlag
 from hostlint.heat.words import Walk, loop_walks
 from hostlint.model import Confidence
 from hostlint.values.constancy import PLACES, PURE
-from hostlint.values.detail import Class, Device, Dtype, External, Function, Items, Literal, Method
+from hostlint.values.detail import Device, Dtype, External, Function, Items, Literal, Method
 from hostlint.values.hoisted import RANDOM
 from hostlint.values.judging import Meeting
 from hostlint.values.loops import around
@@ -38,7 +38,7 @@ MAKERS = frozenset({
     "repeat_interleave", "repeat", "where", "masked_fill", "cos", "sin", "polar", "logical_not", "tril_indices", "triu_indices",
 })  # fmt: skip
 MEMO = re.compile(r"cache|memo", re.IGNORECASE)
-LEAST = 2  # calls that make something: one alone is rebuilt-constant's business
+LEAST = 2  # calls and writes that make something: one alone is rebuilt-constant's business
 DEPTH = 3
 
 
@@ -53,7 +53,7 @@ class SizeTables:
         outline = self._evaluator.index.function(fid)
         if any(GROWING.search(param.name) for param in outline.params):
             return  # a model that decodes: its sizes grow
-        if outline.owner < 0 and self._makes(fid, DEPTH) >= LEAST:
+        if outline.owner < 0 and self._makes(fid) >= LEAST:
             return  # a helper itself, told where it is called
         for call in outline.calls:
             target = self._target(fid, call) if call.node >= 0 and is_hot(call.region) else None
@@ -75,9 +75,7 @@ class SizeTables:
         outline = self._evaluator.index.function(detail.function)
         if outline.owner >= 0 and not outline.flags & FunctionFlag.STATIC:
             return None
-        if any(MEMO.search(decorator) for decorator in outline.decorators):
-            return None
-        return detail.function if self._makes(detail.function, DEPTH) >= LEAST else None
+        return detail.function if self._makes(detail.function) >= LEAST else None
 
     def _is_called_by_size(self, fid: FunctionId, call: Call, target: FunctionId) -> bool:
         frame = self._evaluator.frame(fid)
@@ -105,55 +103,42 @@ class SizeTables:
                 return False
         return bool(SIZES.search(name)) and value.place in (Place.PYTHON, Place.UNKNOWN)
 
-    def _makes(self, fid: FunctionId, depth: int) -> int:
-        """How many calls in a function make something on the device; 0 where the function is not pure."""
+    def _makes(self, fid: FunctionId, depth: int = DEPTH) -> int:
+        """How many calls and writes in a function make something on the device; -1 where it may do anything else."""
         if fid not in self._pure:
-            self._pure[fid] = 0
+            self._pure[fid] = -1
             self._pure[fid] = self._count(fid, depth)
         return self._pure[fid]
 
     def _count(self, fid: FunctionId, depth: int) -> int:
         outline = self._evaluator.index.function(fid)
-        if outline.flags & (FunctionFlag.ASYNC | FunctionFlag.GENERATOR):
-            return 0
-        made = 0
-        for call in outline.calls:
-            counted = self._weigh(fid, call, depth)
-            if counted is None:
-                return 0
-            made += counted
-        return made
+        self._evaluator.files |= 1 << fid[0]
+        if outline.flags & (FunctionFlag.ASYNC | FunctionFlag.GENERATOR) or any(MEMO.search(each) for each in outline.decorators):
+            return -1
+        weights = [self._weigh(fid, call, depth) for call in outline.calls]
+        writes = sum(site.kind == SiteKind.WRITE for site in self._evaluator.graph_of(fid).sites)
+        return -1 if min(weights, default=0) < 0 else sum(weights) + (writes if any(weights) else 0)
 
-    def _weigh(self, fid: FunctionId, call: Call, depth: int) -> int | None:
-        """1 for a call that makes a tensor, 0 for one that only computes, None for one that may do anything else."""
+    def _weigh(self, fid: FunctionId, call: Call, depth: int) -> int:
+        """1 for a call that makes a tensor, 0 for one that only computes, -1 for one that may do anything else."""
         frame = self._evaluator.frame(fid)
         name = call.chain.rpartition(".")[2]
         item: Any = frame.graph.nodes[call.node] if call.node >= 0 else (-1,)
-        if item[0] != Op.CALL:
-            return None
-        detail = frame.value(item[2]).detail
-        if isinstance(detail, Function):
-            self._evaluator.files |= 1 << detail.function[0]
-            inner = self._evaluator.index.function(detail.function)
-            if not depth or any(MEMO.search(decorator) for decorator in inner.decorators):
-                return None
-            plain = not any(not self._is_harmless(detail.function, each) for each in inner.calls)
-            return self._makes(detail.function, depth - 1) or (0 if plain else None)
-        if isinstance(detail, Method):
-            return int(name in MAKERS) if not RANDOM.search(name.replace("empty", "")) else None
-        return int(name in MAKERS) if self._is_harmless(fid, call) else None
-
-    def _is_harmless(self, fid: FunctionId, call: Call) -> bool:
-        frame = self._evaluator.frame(fid)
-        item: Any = frame.graph.nodes[call.node] if call.node >= 0 else (-1,)
         detail = frame.value(item[2]).detail if item[0] == Op.CALL else None
-        if isinstance(detail, (Method, Class)):
-            return not isinstance(detail, Class)
-        if not isinstance(detail, External):
-            return False
-        last = detail.name.removeprefix("builtins.")
-        torch_like = last.startswith(("torch.", "math.")) and not RANDOM.search(last.replace("empty", "")) and "torch.cuda" not in last
-        return torch_like or last in PURE | {"enumerate", "zip", "isinstance", "ValueError", "any", "all", "sorted", "set", "dict"}
+        if isinstance(detail, Function):
+            return self._makes(detail.function, depth - 1) if depth else -1
+        if isinstance(detail, External):
+            harmless = _is_harmless(detail.name.removeprefix("builtins."))
+        else:
+            harmless = isinstance(detail, Method) and not RANDOM.search(name.replace("empty", ""))
+        return int(name in MAKERS) if harmless else -1
+
+
+def _is_harmless(dotted: str) -> bool:
+    """A function outside the project that computes, and no more."""
+    if dotted.startswith(("torch.", "math.")):
+        return not RANDOM.search(dotted.replace("empty", "")) and not dotted.startswith("torch.cuda")
+    return dotted in PURE | {"enumerate", "zip", "isinstance", "ValueError", "any", "all", "sorted", "set", "dict"}
 
 
 def _gives_tensors(value: Value) -> bool:
