@@ -108,3 +108,25 @@ class Stack(nn.Module):
     for annotation, wanted in (("nn.Module", [7, 12]), ("torch.nn.Module", [7, 12]), ("Wide", [7])):
         findings, _ = scan_text(text.replace("{annotation}", annotation), "stack.py")
         assert [finding.span.line for finding in findings if finding.code == "HL303"] == wanted
+
+
+def test_an_attention_mask_is_one_for_all_blocks_by_convention() -> None:
+    text = """\
+import torch
+from torch import nn
+
+
+class {name}(nn.Module):
+    def forward(self, q, {mask}):
+        bias = {mask}.to(dtype=q.dtype)
+        return (q @ q.mT + bias).softmax(-1)
+"""
+    def told(name: str, mask: str, more: str = "") -> bool:
+        findings, _ = scan_text(text.replace("{name}", name).replace("{mask}", mask) + more, "attention.py")
+        return [finding.span.line for finding in findings if finding.code == "HL303"] == [7]
+
+    assert told("LocalAttention", "attn_mask")
+    assert not told("LocalAttention", "values")
+    assert not told("Sampler", "attn_mask")
+    run = "def run(q, masks, timesteps):\n    net = LocalAttention()\n    for t in timesteps:\n        q = net(q, masks[t])\n    return q\n"
+    assert not told("LocalAttention", "attn_mask", f"\n\n{run}")

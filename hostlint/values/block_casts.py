@@ -7,6 +7,7 @@ from hostlint.facts.graph import Op
 from hostlint.facts.kinds import FactKind
 from hostlint.heat.words import Walk, loop_walks
 from hostlint.model import Confidence
+from hostlint.values.block_work import PARTS, TABLES
 from hostlint.values.constancy import MANY_CALLERS, argument_of
 from hostlint.values.conventions import MASK_NAMES
 from hostlint.values.detail import Dtype
@@ -44,7 +45,8 @@ class BlockCasts:
             if call.node < 0 or not (name in CASTS or name == "to") or not is_hot(call.region):
                 continue
             position = self._cast_parameter(fid, call)
-            why = self._shared(fid, position, DEPTH) if position > 0 and self._hoisted.is_device_work(fid, call) else ""
+            wanted = position > 0 and self._hoisted.is_device_work(fid, call)
+            why = (self._shared(fid, position, DEPTH) or self._by_name(fid, position)) if wanted else ""
             spot = places(call, outline.calls) if why else None
             if spot is not None:
                 name = outline.params[position].name
@@ -86,6 +88,15 @@ class BlockCasts:
             return ""
         whys = [self._handed(fid, position, edge, depth) if edge.certain else "" for edge in callers]
         return whys[0] if all(whys) else ""
+
+    def _by_name(self, fid: FunctionId, position: int) -> str:
+        """An attention mask in an attention whose calls are not seen, or too many: by convention one for all blocks."""
+        name = self._evaluator.index.function(fid).params[position].name
+        owner = self._evaluator.index.owner(fid)
+        part = owner is not None and PARTS.search(self._evaluator.index.klass(owner).name)
+        if not part or not TABLES.match(name) or not MASK_NAMES.search(name):
+            return ""
+        return "" if 0 < len(self._constancy.hot_callers(fid)) <= MANY_CALLERS else f"`{name}` is one tensor for all blocks"
 
     def _handed(self, fid: FunctionId, position: int, edge: Caller, depth: int) -> str:
         argument = argument_of(self._evaluator, fid, position, edge)
