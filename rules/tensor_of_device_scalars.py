@@ -7,11 +7,14 @@ is then uploaded again, which is one more wait.
 ## Instead
 - `torch.stack([t0, t1])` builds the same tensor on the device. It keeps the gradient, which `torch.tensor` drops.
 - A Python number among the elements: `torch.full_like(t0, 0.5)` or `torch.ones_like(t0)` in its place.
-- Mixed or half-precision elements: `torch.tensor` gives float32 for `[bf16 scalar, 1.0]`, `stack` keeps bf16 and refuses mixed dtypes.
+- Mixed or half-precision elements: `torch.tensor` gives float32 for `[bf16 scalar, 1.0]`, `stack`
+  with `full_like` keeps bf16, with `torch.full((), 1.0)` it gives what the list gave.
 
-`hostlint fix --review` writes the stack where every element is a 0-dim tensor of the device. dtype and values are those of `torch.tensor`
-(it takes the elements' common dtype as `stack` does; a stated dtype becomes a cast). It is for review all the same: without `device=` the
-constructor gives a host tensor, and the gradient, which it drops, stays.
+`hostlint fix` stacks: numbers among the elements become `torch.full((), 0.5, ...)`, `device=` and `dtype=` a `.to(...)` after it. Both
+promote the elements' dtypes alike (tried for all pairs), an element goes through a Python number without loss, and the stack has memory of
+its own, as the list's tensor has. Exact where every element is proved to be a 0-dim tensor from one source and no gradient can pass
+(`.detach()` sees to it where autograd may be on). For review: elements that are only likely scalars; no `device=`, for then the result was
+on the host. `[t] * n` becomes `t.repeat(n)`; a list that numbers are appended to goes through a small function of the module.
 
 ## Not flagged
 Lists of Python numbers, `shape` or host tensors; `torch.stack`, `torch.cat`, builtin `sum` over device scalars.
@@ -31,62 +34,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
-from hostlint.fix.build import code
-from hostlint.model import Applicability, Span
+from hostlint.fix.scalars import tensor_to_stack
+from hostlint.model import Applicability
 from hostlint.rule import Example, Problem, Rule
 from hostlint.syntax import operand
-from hostlint.values.detail import Items, ListOf
 from hostlint.wording import short, text, when, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import libcst as cst
 
     from hostlint.facts.fact import Fact
-    from hostlint.fix.place import Place
-    from hostlint.model import Fix
-    from hostlint.values.value import Value
-
-CONSTRUCTORS = frozenset({"torch.tensor", "torch.as_tensor"})
-
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
     reads = f"`{whole(node)}` reads its device scalars one by one {when(fact)}, and the host waits for each"
     return Problem(f"{reads}; {_instead(node, fact.subject)} (on the device, with the gradient and dtype of its parts)")
-
-
-def fix(place: Place) -> Fix | None:
-    """`torch.tensor([a, b], device=d, dtype=t)` to `torch.stack([a, b]).to(t)`."""
-    import libcst as cst
-
-    match place.node:
-        case cst.Call(func=cst.Attribute(attr=name) as callee, args=[cst.Arg(keyword=None, star="") as data, *others]):
-            pass
-        case _:
-            return None
-    given = {other.keyword.value: other.value for other in others if other.keyword is not None}
-    if place.dotted(callee) not in CONSTRUCTORS or len(given) != len(others) or not given.keys() <= {"device", "dtype"}:
-        return None
-    scalars = _scalars(data.value, place.known.argument(0))
-    if not scalars or not all(scalar.is_device and scalar.rank0 for scalar in scalars):
-        return None
-    end, close = place.span(data), place.span(place.node)
-    cast = f").to({code(given['dtype'])})" if "dtype" in given else ")"
-    rest = place.replace(cast, Span(end.end_line, end.end_column, close.end_line, close.end_column))
-    assumed = "they are 0-dim tensors of one device, at least one, whose stack may stay there with its gradient"
-    return place.fix(Applicability.REVIEW, f"stack them on the device, where {assumed}", place.replace("stack", name), rest)
-
-
-def _scalars(data: cst.BaseExpression, value: Value) -> Sequence[Value]:
-    """The values of a list's elements; none where they are not plain to see."""
-    import libcst as cst
-
-    if isinstance(data, cst.List | cst.Tuple) and any(isinstance(element, cst.StarredElement) for element in data.elements):
-        return ()
-    if isinstance(value.detail, Items):
-        return value.detail.items
-    return (value.detail.element,) if isinstance(value.detail, ListOf) else ()
 
 
 def _instead(node: cst.BaseExpression, subject: str) -> str:
@@ -115,7 +76,7 @@ RULE = Rule(
     summary="`torch.tensor` over device scalars reads each of them",
     kinds=(FactKind.TENSOR_OF_TENSORS,),
     check=check,
-    fix=fix,
+    fix=tensor_to_stack,
     examples=(
         Example(
             bad="""\
@@ -140,11 +101,12 @@ def corrector(model, x, steps: int):
     for i in range(2, steps):
         near = (lam[i - 1] - lam[i]) / (lam[i + 1] - lam[i])
         far = (lam[i - 2] - lam[i]) / (lam[i + 1] - lam[i])
-        ratios = torch.stack([near, far])
+        ratios = torch.stack([near, far]).detach().to("cuda")
         x = model(x, ratios)
     return x
 """,
-            fix=Applicability.REVIEW,
+            fix=Applicability.EXACT,
+            trials=("corrector(lambda x, ratios: x * ratios, torch.ones(2, requires_grad=True), 5)",),
         ),
         Example(
             bad="""\

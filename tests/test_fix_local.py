@@ -40,7 +40,7 @@ REVIEWED = [
     ("y = torch.linalg.cholesky(a, upper=True)", "y = torch.linalg.cholesky_ex(a, upper=True).L", "indefinite"),
     ("lu, y = torch.linalg.lu_factor(a)", "lu, y = torch.linalg.lu_factor_ex(a)[:2]", "singular"),
     ("y = torch.linalg.inv_ex(a, check_errors=True).inverse", "y = torch.linalg.inv_ex(a).inverse", "leave the check out"),
-    ("try:\n    y = torch.linalg.inv(a)\nfinally:\n    pass", "try:\n    y = torch.linalg.inv_ex(a).inverse\nfinally:\n    pass", "singular"),
+    ("try:\n    y = torch.inverse(a)\nfinally:\n    pass", "try:\n    y = torch.linalg.inv_ex(a).inverse\nfinally:\n    pass", "singular"),
     ("y = D.Normal(x, x.abs()).rsample()", "y = D.Normal(x, x.abs(), validate_args=False).rsample()", "do not raise"),
     (
         "y = D.Categorical(\n    logits=x,\n).entropy()",
@@ -48,6 +48,65 @@ REVIEWED = [
         "do not raise",
     ),
 ]
+SCALARS = """\
+import torch
+from torch import nn
+
+
+class Solver:
+    def step(self, x: torch.Tensor, d: torch.device, order: int):
+        lam = torch.linspace(4.0, -4.0, 9, device="cuda")
+        rows = []
+        for i in range(order):
+            rows.append(lam[i])
+        y = None
+        {}
+        return x * y
+
+
+def sample(solver: Solver, x, d: torch.device):
+    for _ in range(3):
+        x = solver.step(x, d, 2)
+    return x
+"""
+STACKS = [
+    ("y = torch.tensor(rows, device=d)", "y = torch.stack(rows).to(d)", "`rows` holds 0-dim tensors, at least one"),
+    ("y = torch.tensor(rows, dtype=x.dtype, device=d)", "y = torch.stack(rows).to(d, x.dtype)", "at least one"),
+    ("y = torch.tensor([lam[0]] * order, device=d)", "y = lam[0].repeat(order).to(d)", "`lam[0]` is a 0-dim tensor"),
+    ("y = torch.tensor([lam[0]])", "y = torch.stack([lam[0]])", "which was on the host, may stay on the device"),
+    ("rows.append(1.0)\ny = torch.tensor(rows, device=d)", "rows.append(1.0)\ny = stack_scalars(rows, d)", "no gradient"),
+    ("rows = [0.5] + rows\ny = torch.tensor(rows, device=d)", "rows = [0.5] + rows\ny = stack_scalars(rows, d)", "0-dim"),
+    ("rows.append(0.1)\ny = torch.tensor(rows, device=d)", "", ""),
+    ("rows.append(1.0)\ny = torch.tensor(rows, device=d, dtype=x.dtype)", "", ""),
+    ("y = torch.tensor([lam[0], *rows], device=d)", "", ""),
+    ("y = torch.tensor([lam[0]], device=d, requires_grad=True)", "", ""),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "assumed"), STACKS, ids=[before for before, _, _ in STACKS])
+def test_stacks_for_review(before: str, after: str, assumed: str) -> None:
+    program = SCALARS.format(before.replace("\n", "\n        "))
+    result = fix_text(program, "step.py", review=True)
+    if not after:
+        assert not result.files
+        return
+    wanted = SCALARS.format(after.replace("\n", "\n        "))
+    assert result.files[0].text[-len(wanted.partition("class")[2]):] == wanted.partition("class")[2]
+    assert ("def stack_scalars(values, device):" in result.files[0].text) == ("stack_scalars" in after)
+    assert any(one.fix is not None and assumed in one.fix.message for one in result.mended)
+
+
+def test_a_list_is_stacked_without_its_gradient_where_autograd_may_be_on() -> None:
+    program = SCALARS.format('y = torch.tensor([lam[0], lam[1]], device="cuda")')
+    assert 'torch.stack([lam[0], lam[1]]).detach().to("cuda")' in fix_text(program, "step.py").files[0].text
+    for off in ("@torch.no_grad()", "@torch.inference_mode()", "@torch.no_grad"):
+        switched = program.replace("    def step", f"    {off}\n    def step")
+        assert 'torch.stack([lam[0], lam[1]]).to("cuda")' in fix_text(switched, "step.py").files[0].text
+    for on in ("@torch.inference_mode(False)", "@torch.enable_grad()", "@torch.no_grad()  # and\n    @off"):
+        switched = program.replace("    def step", f"    {on}\n    def step").replace("rows = []", "rows = []; torch.set_grad_enabled(True)")
+        assert 'torch.stack([lam[0], lam[1]]).detach().to("cuda")' in fix_text(switched, "step.py").files[0].text
+
+
 LEFT = [
     "try:\n    y = torch.linalg.inv(a)\nexcept torch.linalg.LinAlgError:\n    y = a",
     "y = torch.linalg.lu_factor(a)",

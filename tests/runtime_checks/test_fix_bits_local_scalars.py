@@ -1,0 +1,91 @@
+"""Fixes of device scalars keep the bits: stacks, fills and factors, over every pair of dtypes and numbers near ties."""
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hostlint.fix.once import fix_text, fixed_text
+from hostlint.runtime_checks.bits import Raised, difference, trial
+
+DTYPES = (
+    torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.complex64, torch.int64, torch.int8, torch.uint8, torch.bool,
+)  # fmt: skip
+VALUES = st.one_of(st.floats(width=32), st.floats(), st.integers(-128, 127), st.sampled_from([0.1, -0.0, 65519.99, 2.0**-24]))
+
+STACK = """\
+import torch
+
+
+def steps(made, other, count: int, d: torch.device):
+    x = torch.zeros(9, dtype=made.dtype, device="cuda")
+    x.copy_(made)
+    results = []
+    for i in range(count):
+        y = {}
+        results.append(y)
+        x = x.clone()
+    return results
+
+
+def train(made, x, d: torch.device):
+    for _ in range(2):
+        steps(made, x.cuda(), 3, d)
+        x.sum().backward()
+"""
+STACKS = [
+    ('torch.tensor([x[0], x[i]], device="cuda")', 'torch.stack([x[0], x[i]]).detach().to("cuda")'),
+    ("torch.tensor([x[0]], device=d)", "torch.stack([x[0]]).detach().to(d)"),
+    ("torch.tensor((x[0], x[1] + x[2]), device=d)", "torch.stack((x[0], x[1] + x[2])).detach().to(d)"),
+    ("torch.as_tensor(\n    [x[0], x[1]],\n    device=d,\n)", "torch.stack(\n    [x[0], x[1]],\n).detach().to(d)"),
+]
+
+
+def alike(before: str, after: str, run: str) -> str:
+    return difference(trial(before, run), trial(after, run))
+
+
+@pytest.mark.parametrize(("before", "after"), STACKS, ids=[before for before, _ in STACKS])
+def test_a_list_of_scalars_is_stacked(before: str, after: str) -> None:
+    before, after = before.replace("\n", "\n        "), after.replace("\n", "\n        ")
+    assert fixed_text(STACK.format(before), "step.py") == STACK.format(after)
+    for dtype in DTYPES:
+        made = f"torch.tensor([0.1, -0.0, float('nan'), 1.0, 65519.99, 1e-8, 3.0, 0.0, 1.0]).nan_to_num(7).to({dtype})"
+        assert alike(STACK.format(before), STACK.format(after), f"steps({made}, None, 3, 'cpu')") == "", dtype
+
+
+def test_numbers_that_every_dtype_holds_are_made_beside_the_scalars() -> None:
+    before, after = STACK.format("torch.tensor([{}, 1.0, -0.5], device=d)"), STACK.format("torch.stack([{0}, {1}, {2}]).detach().to(d)")
+    one = "near"
+    before, after = (text.replace("        y = ", "        near = x[0]\n        y = ") for text in (before, after))
+    wanted = after.format(one, "torch.full((), 1.0, device=near.device)", "torch.full((), -0.5, device=near.device)")
+    assert fixed_text(before.format(one), "step.py") == wanted
+    for dtype in DTYPES:
+        assert alike(before.format(one), wanted, f"steps(torch.ones(9).to({dtype}), None, 2, 'cpu')") == "", dtype
+
+
+@pytest.mark.parametrize("number", ["0.1", "1e39", "257", "1e-5", "float('nan')", "None"])
+def test_a_number_that_would_be_rounded_before_it_meets_the_others_is_left(number: str) -> None:
+    program = STACK.format(f"torch.tensor([near, {number}], device=d)").replace("        y = ", "        near = x[0]\n        y = ")
+    assert fixed_text(program, "step.py", review=True) == program
+
+
+@given(VALUES, VALUES, st.sampled_from(DTYPES), st.sampled_from(DTYPES))
+def test_stack_promotes_as_a_list_does(one: float, two: float, first: torch.dtype, second: torch.dtype) -> None:
+    a, b = _made(one, first), _made(two, second)
+    assert difference(torch.tensor([a, b]), torch.stack([a, b])) == ""
+
+
+@given(VALUES, st.sampled_from(DTYPES), st.integers(-256, 256), st.integers(0, 12))
+def test_a_short_number_is_the_same_in_every_dtype(value: float, dtype: torch.dtype, numerator: int, shift: int) -> None:
+    scalar = _made(value, dtype)
+    for number in (numerator / 2**shift, numerator):
+        assert difference(torch.tensor([scalar, number]), torch.stack([scalar, torch.full((), number)])) == ""
+
+
+def _made(value: float, dtype: torch.dtype) -> torch.Tensor:
+    whole = torch.tensor(value, dtype=torch.float64)
+    return whole.to(dtype) if dtype.is_floating_point or dtype.is_complex else whole.nan_to_num(3.0).clamp(-100, 100).to(dtype)
