@@ -13,7 +13,7 @@ the host a full wait all the same.
 - `torch.normal(mean, std)` with a tensor of deviations, and `Normal.sample`: `mean + std * torch.randn_like(mean)`; `rsample` draws the
   same numbers as `sample` (compared on the CPU).
 - Writers (`add_scalar`, `wandb.log`), `torch.save`, `all_gather_object`: every N steps, on all ranks with the same keys.
-- `ctc_loss`: lengths as Python numbers or CPU tensors.
+- `ctc_loss`: lengths as Python numbers, and the targets as int32 on the host, in one row: one wait is left of eight.
 - `cov`, `corrcoef`: once every N steps, or written out with products and sums.
 
 ## Not flagged
@@ -26,6 +26,8 @@ NVIDIA H200, torch 2.11:
 - `torch.normal(x, x.abs())`: 2 waits
 - `torch.cov(X)`: 1 wait
 - `swa.update_parameters(lin)`: 2 waits
+- `F.ctc_loss(log_probs, ctc_targets, in_lens, out_lens)`: 8 waits
+- `F.ctc_loss(log_probs, ctc_flat32, (6, 6), (3, 2))`: 1 wait
 - `torch.nn.utils.clip_grad_norm_(params, 1.0)`: free
 - `opt_adamw_foreach.step()`: free
 - `torch.normal(x, 1.0)`: free
@@ -49,12 +51,12 @@ if TYPE_CHECKING:
 
 EVERY_N = "call it every N steps"
 NEEDS_NORM = "leave out `error_if_nonfinite=True` and look at the returned norm every N steps"
-HOST_LENGTHS = "pass lengths that never left the host (a list, or a CPU tensor from the collate function)"
+HOST_TARGETS = "pass the lengths as Python numbers and the targets as int32 on the host, in one row: one wait is left of eight"
 CURES = {
     "clip_grad_norm_": NEEDS_NORM,
     "get_total_norm": NEEDS_NORM,
     "pack_padded_sequence": "sort in the collate function, keep the lengths on the host and pass `enforce_sorted=True`",
-    "ctc_loss": HOST_LENGTHS,
+    "ctc_loss": HOST_TARGETS,
     "normal": "write `mean + std * torch.randn_like(mean)`",
     "sample": "`rsample()` under `torch.no_grad()` draws the same numbers without reading",
     "get_scale": "log the scale every N steps",
