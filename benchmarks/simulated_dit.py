@@ -34,7 +34,8 @@ class Block(nn.Module):
         batch, length, width = h.shape
         q, k, v = self.qkv(h).view(batch, length, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4).unbind(0)
         x = x + gate * self.out(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(batch, length, width))
-        return x + gate2 * self.mlp(self.second(x) * (1 + scale2) + shift2)
+        result: torch.Tensor = x + gate2 * self.mlp(self.second(x) * (1 + scale2) + shift2)
+        return result
 
 
 class DiT(nn.Module):

@@ -11,8 +11,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from hostlint.runtime_checks.patches import Patch
 from hostlint.runtime_checks.simulated.mixing import Mix, places_in
-from hostlint.runtime_checks.simulated.mode import SimulatedMode, current_mode, put_new_on_device
-from hostlint.runtime_checks.simulated.places import put_result_on_device
+from hostlint.runtime_checks.simulated.mode import SimulatedMode, current_mode, put_new_on_device, switched_on
+from hostlint.runtime_checks.simulated.places import put_on_device, put_result_on_device
 
 
 class _Gradients(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch leaves its hook for subclasses unannotated
@@ -61,16 +61,43 @@ def _watched(original: Callable[..., object]) -> Callable[..., object]:
     return run
 
 
-_PATCHES = tuple(
+def _with_places(original: Callable[..., object]) -> Callable[..., object]:
+    """Hooks on saved tensors are called from inside the operator that saves them."""
+
+    @wraps(original)
+    def init(self: object, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
+        original(self, _packing(pack_hook), _packing(unpack_hook))
+
+    return init
+
+
+def _packing(hook: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    @wraps(hook)
+    def run(saved: Any) -> Any:
+        mode = current_mode()
+        if mode is None:
+            return hook(saved)
+        if mode.all_on_device and isinstance(saved, torch.Tensor):
+            with torch._C.DisableTorchFunction():
+                put_on_device(saved)  # the operator's own result, before the operator is done
+        with switched_on(mode):
+            return hook(saved)
+
+    return run
+
+
+_ENGINE = tuple(
     Patch(module, "_engine_run_backward", _watched)
     for module in (torch.autograd, torch.autograd.graph)
     if hasattr(module, "_engine_run_backward")
 )
 
+_SAVING = Patch(torch.autograd.graph.saved_tensors_hooks, "__init__", _with_places)
+
 
 @contextmanager
 def gradients_have_places() -> Iterator[None]:
     with ExitStack() as stack:
-        for patch in _PATCHES:
+        for patch in (*_ENGINE, _SAVING):
             stack.enter_context(patch.applied())
         yield

@@ -53,10 +53,10 @@ def _composites() -> Iterator[tuple[CodeType, Composite]]:
     for name in index().methods:
         op = method(name) if "." in name else None
         if op is not None and op.waits:
-            for klass in _classes(name.partition(".")[0]):
+            for home, klass in _classes(name.partition(".")[0]):
                 code = _code_of(vars(klass).get(name.partition(".")[2]))
                 if code is not None:
-                    yield from _entry(code, f"{klass.__module__}.{name}", op)
+                    yield from _entry(code, f"{home}.{name}", op)
 
 
 def _entry(code: CodeType, call: str, op: Op) -> Iterator[tuple[CodeType, Composite]]:
@@ -71,12 +71,14 @@ def _at(dotted: str) -> object:
     return getattr(sys.modules.get(home), name, None)
 
 
-def _classes(name: str) -> list[type]:
-    """The classes of torch that the table's methods of `name` are written for."""
+def _classes(name: str) -> Iterator[tuple[str, type]]:
+    """The classes of torch that the table's methods of `name` are written for, with the module that one knows them from."""
     homes = (torch.nn, torch.distributions, torch.optim, torch.optim.swa_utils, torch.amp, torch.nn.modules.batchnorm)
-    names = (name, f"_{name}")
-    found = [value for home in homes for key in names if isinstance(value := getattr(home, key, None), type)]
-    return list(dict.fromkeys(found))
+    for home in homes:
+        for key in (name, f"_{name}"):
+            value = getattr(home, key, None)
+            if isinstance(value, type):
+                yield home.__name__.removesuffix(".modules.batchnorm"), value
 
 
 def _code_of(value: object) -> CodeType | None:

@@ -91,6 +91,10 @@ def _yes(*_: object, **__: object) -> bool:
     return True
 
 
+def _no(*_: object, **__: object) -> bool:
+    return False
+
+
 def _properties(device: object = None) -> DeviceProperties:
     _chosen(device)
     return _PROPERTIES
@@ -256,6 +260,7 @@ def _all() -> Iterator[Patch]:
     yield from (Patch(torch.UntypedStorage, name, reading_storage) for name in ("cpu", "tolist"))
     yield from (Patch(torch.cuda, name, legacy_type) for name in LEGACY_TYPES)
     yield Patch(torch.backends.cuda, "is_built", _instead(_yes))
+    yield Patch(torch.backends.cudnn, "is_acceptable", _instead(_no))
     yield Patch(torch._C, "_group_tensors_by_device_and_dtype", _group_by_place)
 
 

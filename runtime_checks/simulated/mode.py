@@ -30,6 +30,7 @@ class SimulatedMode(TorchFunctionMode):
         self.plans = plans
         self.quiet = 0  # inside a call that has been reported: what it does in Python is part of it
         self.handling = 0
+        self.all_on_device = False  # the call being handled has tensors of the device alone
         self._bodies: list[Call] = []  # those that run, outermost first
 
     def __torch_function__(
@@ -39,10 +40,12 @@ class SimulatedMode(TorchFunctionMode):
         if handler is None:
             return func(*args, **kwargs) if kwargs else func(*args)
         self.handling += 1
+        before, self.all_on_device = self.all_on_device, False
         try:
             return handler(self, func, args, kwargs or {})
         finally:
             self.handling -= 1
+            self.all_on_device = before
 
     def verdict(self, func: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Verdict | None:
         """What the table says, unless the call is part of one that has been reported."""
@@ -99,6 +102,7 @@ def plain_call(mode: SimulatedMode, func: Call, args: tuple[Any, ...], kwargs: d
     waits = mode.judged(func, args, kwargs)
     if mix is not Mix.DEVICE:
         demand_one_place(func, args, kwargs, mix)
+    mode.all_on_device = mix is Mix.DEVICE
     result = mode.done(func, args, kwargs, waits)
     if getattr(func, "__name__", "") in HOST_RESULTS:
         put_result_on_device(result[0])
@@ -130,6 +134,20 @@ _thread = _Thread()
 def current_mode() -> SimulatedMode | None:
     """The calling thread's mode, on or off."""
     return _thread.mode
+
+
+@contextmanager
+def switched_on(mode: SimulatedMode) -> Iterator[None]:
+    """For Python code that torch calls back while a call is handled, and the mode is off."""
+    depth: int = torch._C._len_torch_function_stack()
+    if any(torch._C._get_function_stack_at(index) is mode for index in range(depth)):
+        yield
+        return
+    _push(mode)
+    try:
+        yield
+    finally:
+        _pop()
 
 
 @contextmanager

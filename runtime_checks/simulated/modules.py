@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import cache, wraps
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +56,7 @@ def _judged(name: str, op: Op) -> Callable[[Callable[..., object]], Callable[...
             verdict = _verdict(name, (self, *args), {**kwargs, **_constructed(self, made_with)})
             if verdict is None:
                 return original(self, *args, **kwargs)
-            report(verdict)
+            report(replace(verdict, call=f"torch.nn.{verdict.call}"))
             mode.quiet += 1
             try:
                 return original(self, *args, **kwargs)

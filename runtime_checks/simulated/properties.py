@@ -68,6 +68,19 @@ def without_driver(mode: SimulatedMode, func: Call, args: Args, kwargs: dict[str
     return plain_call(mode, func, args, kwargs)
 
 
+def counts_integers(mode: SimulatedMode, func: Call, args: Args, kwargs: dict[str, Any]) -> Any:
+    """CUDA's histogram takes integers, the host's does not: double holds all that it may be given."""
+    tensor = args[0] if args else kwargs.get("input")
+    if not isinstance(tensor, torch.Tensor) or not is_on_device(tensor) or tensor.is_floating_point():
+        return plain_call(mode, func, args, kwargs)
+    as_double = tensor.double()
+    put_on_device(as_double)
+    counts = plain_call(mode, func, (as_double, *args[1:]), {name: value for name, value in kwargs.items() if name != "input"})
+    result = counts.to(tensor.dtype)
+    put_on_device(result)
+    return result
+
+
 def wants_host_argument(mode: SimulatedMode, func: Call, args: Args, kwargs: dict[str, Any]) -> Any:
     """Lengths and sections, which torch reads itself and therefore wants on the host."""
     lengths = args[1] if len(args) > 1 else None
@@ -100,6 +113,8 @@ def handlers() -> dict[Call, Handler]:
         tensor.is_pinned: pinned,
         tensor.numpy: numpy,
         tensor.share_memory_: share_memory,
+        torch.histc: counts_integers,
+        tensor.histc: counts_integers,
         torch.linalg.svd: without_driver,
         torch.linalg.svdvals: without_driver,
         torch.tensor_split: wants_host_argument,

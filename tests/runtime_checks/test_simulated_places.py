@@ -145,7 +145,7 @@ class TestWhatFollows:
 
     def test_gradients_come_back_to_a_host_leaf(self) -> None:
         leaf = torch.ones(3, requires_grad=True)
-        (leaf.cuda() * 3).sum().backward()
+        torch.autograd.backward((leaf.cuda() * 3).sum())
         assert leaf.grad is not None
         assert (place(leaf.grad), leaf.grad.tolist()) == ("cpu", [3.0, 3.0, 3.0])
 
@@ -160,7 +160,7 @@ class TestWhatFollows:
 
             @staticmethod
             def backward(ctx: Any, *grads: torch.Tensor) -> torch.Tensor:
-                (x,) = ctx.saved_tensors
+                x: torch.Tensor = ctx.saved_tensors[0]
                 seen.extend((place(grads[0]), place(x)))
                 return grads[0] * 2 + 0 * x
 
