@@ -49,6 +49,12 @@ def window(start: int, length: int, device):
     return torch.cat([torch.zeros(start, device=device), torch.ones(length, device=device)])
 
 
+def metadata(ranges, device):
+    rows = [end - start for start, end in ranges]
+    ends = torch.as_tensor(rows, device=device).cumsum(0)
+    return {"ends": ends, "longest": max(rows)}
+
+
 def single(text_len: int, device):
     return torch.zeros(text_len, device=device)
 
@@ -82,6 +88,7 @@ def told(line: str, more: str = "") -> list[int]:
         "x = x * mask(batch=1, text_len=text_len, image_len=64, device=x.device)",
         "x = x * through(text_len, x.device)",
         "x = x * window(0, text_len, x.device)",
+        'x = x[metadata([(0, n) for n in (text_len, image_len)], x.device)["ends"]]',
     ],
 )
 def test_a_pure_helper_is_asked_again(line: str) -> None:

@@ -10,7 +10,7 @@ from hostlint.facts.schema import FunctionFlag
 from hostlint.heat.words import Walk, loop_walks
 from hostlint.model import Confidence
 from hostlint.values.constancy import PLACES, PURE
-from hostlint.values.detail import Device, Dtype, External, Function, Items, Literal, Method
+from hostlint.values.detail import Device, Dtype, External, Function, Items, Literal, Mapping, Method
 from hostlint.values.hoisted import RANDOM
 from hostlint.values.judging import Meeting
 from hostlint.values.loops import around
@@ -36,6 +36,7 @@ GROWING = re.compile(r"past_key|(^|_)cache(_|$)|cache_position|kv_cache", re.IGN
 MAKERS = frozenset({
     "arange", "zeros", "ones", "full", "linspace", "eye", "cumsum", "cat", "concat", "stack", "meshgrid", "tril", "triu", "outer", "empty",
     "repeat_interleave", "repeat", "where", "masked_fill", "cos", "sin", "polar", "logical_not", "tril_indices", "triu_indices",
+    "tensor", "as_tensor",
 })  # fmt: skip
 MEMO = re.compile(r"cache|memo", re.IGNORECASE)
 LEAST = 2  # calls and writes that make something: one alone is rebuilt-constant's business
@@ -144,4 +145,6 @@ def _is_harmless(dotted: str) -> bool:
 def _gives_tensors(value: Value) -> bool:
     if isinstance(value.detail, Items):
         return any(_gives_tensors(item) for item in value.detail.items)
+    if isinstance(value.detail, Mapping):
+        return any(_gives_tensors(item) for _, item in value.detail.items)
     return value.is_tensor and value.place is not Place.HOST
