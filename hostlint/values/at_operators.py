@@ -77,8 +77,8 @@ def at_member(frame: Frame, site: Site) -> Meeting | None:
 
 def _is_key(item: Value, name: str) -> bool:
     """Whether something is looked for that no tensor holds, so that the container is a dictionary or the like."""
-    if isinstance(item.detail, Literal) and item.detail.type_name == "str":
-        return True
+    if item.place is Place.PYTHON and not item.rank0 and not isinstance(item.detail, (Items, ListOf)):
+        return True  # a string, None, an object
     return item.place is Place.UNKNOWN and bool(KEYS.search(name.rpartition(".")[2]))
 
 

@@ -42,6 +42,8 @@ HOST_NAMES = re.compile(r"(^|_)(cpu|host|np|numpy|python|py|list|pinned)(_|$)|_l
 UPLOADERS = re.compile(
     r"^_?(move|send|put|copy|batch|recursive|tensors?|data|dict|map|transfer)?_?to_(device|cuda|gpu)$|^_prepare_inputs?$", re.IGNORECASE
 )
+# The sizes of pictures and films, which their processor makes.
+SHAPES = re.compile(r"(^|_)grids?(_(thw|hw|sizes?))?s?$|(^|_)t?hws?$|^(image|video|frame|tgt|target|spatial)_(sizes?|shapes?)$")
 IDENTIFIERS = re.compile(r"[A-Za-z_]\w*")
 MASK_NAMES = re.compile(r"(^|_)(mask|masks|drop|dropped|is_\w+|has_\w+|flags?|invalid)$|(^|_)mask(_|$)", re.IGNORECASE)
 MODELS = re.compile(

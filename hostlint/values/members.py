@@ -37,7 +37,7 @@ def attribute(frame: Frame, base: Value, name: str) -> Value:
 
 def _attribute(frame: Frame, base: Value, name: str) -> Value:
     if base.is_tensor:
-        return _of_tensor(base, name)
+        return _of_tensor(frame, base, name)
     detail = base.detail
     if isinstance(detail, (Instance, Super)):
         return _of_instance(frame, base, detail.klass, name, is_super=isinstance(detail, Super))
@@ -54,7 +54,7 @@ def _attribute(frame: Frame, base: Value, name: str) -> Value:
     return Value(Place.PYTHON, detail=Method(base, name))
 
 
-def _of_tensor(base: Value, name: str) -> Value:
+def _of_tensor(frame: Frame, base: Value, name: str) -> Value:
     if name == "device":
         on = {Place.DEVICE: "device", Place.HOST: "host"}.get(base.place, "unknown")
         return Value(Place.PYTHON, confidence=base.confidence, detail=Device(on, base.why))
@@ -64,12 +64,13 @@ def _of_tensor(base: Value, name: str) -> Value:
         return SHAPE if name == "shape" else PYTHON
     if name in TENSOR_PARTS:
         return replace(base, fresh=False, detail=None)
-    if base.is_device and not base.output and table_method(name) is None and OWN.search(base.why):
-        return Value(Place.UNKNOWN, detail=Method(base, name))  # what code hangs on a tensor: numbers, lists, states
-    if base.is_device and table_method(name) is None:  # a model's output object: its parts live where it does
-        confidence = min(base.confidence, Confidence.LIKELY)
-        return replace(base, rank0=None, vector=False, boolean=None, integer=None, confidence=confidence, detail=None)
-    return Value(Place.PYTHON, detail=Method(base, name))
+    if not base.is_device or table_method(name) is not None:
+        return Value(Place.PYTHON, detail=Method(base, name))
+    hung = OWN.search(base.why) or (name not in DEVICE_ATTRIBUTES and frame.evaluator.conventions.is_setting(name))
+    if hung and not base.output:  # what code hangs on a tensor, and the settings of a module that was moved: numbers, lists, states
+        return Value(Place.UNKNOWN, detail=Method(base, name))
+    confidence = min(base.confidence, Confidence.LIKELY)  # a model's output object: its parts live where it does
+    return replace(base, rank0=None, vector=False, boolean=None, integer=None, confidence=confidence, detail=None)
 
 
 def of_external(dotted: str) -> Value:

@@ -9,7 +9,7 @@ from hostlint.facts.schema import FunctionFlag, FunctionOutline, Param
 from hostlint.heat.nature import is_unused
 from hostlint.model import Confidence
 from hostlint.values import annotated
-from hostlint.values.conventions import conventional
+from hostlint.values.conventions import SHAPES, conventional
 from hostlint.values.detail import Class, ListOf, Literal
 from hostlint.values.lattice import PYTHON, UNKNOWN, is_none, join_all
 from hostlint.values.value import Place, Value
@@ -82,6 +82,13 @@ def _contains_unplaced(value: Value) -> bool:
 
 
 def _by_convention(frame: Frame, param: Param, declared: Value) -> Value | None:
+    value = _conventional(frame, param, declared)
+    if value is not None and SHAPES.search(param.name):  # some keep the grids of pictures on the host, some move them along
+        return replace(value, confidence=Confidence.POSSIBLE)
+    return value
+
+
+def _conventional(frame: Frame, param: Param, declared: Value) -> Value | None:
     evaluator, outline = frame.evaluator, frame.outline
     default = _default(frame, param)
     if default is not None and default.place is Place.PYTHON and not is_none(default):

@@ -19,6 +19,8 @@ class Decoder(nn.Module):
             hidden_states = hidden_states + 2
         if "mask" in extra:  # ok: a key
             hidden_states = hidden_states + 3
+        if any(mode in extra for mode in ("text", "image")):  # ok: keys
+            hidden_states = hidden_states + 9
         if 3 in hidden_states:  # expect: HL103
             hidden_states = hidden_states + 4
         if self.weight.generation > 1:  # ok: a number that hangs on the parameter
@@ -44,6 +46,20 @@ class Decoder(nn.Module):
 def names(model: nn.Module, hidden: torch.Tensor, module: nn.Module) -> str:
     known = {each: name for name, each in model.named_modules()}
     return f"{known[module]}: {hidden.mean():.2f}"  # expect: HL106
+
+
+class Tower(nn.Module):
+    def __init__(self, build, device: torch.device):
+        super().__init__()
+        self.tower = build().to(device)
+
+    def forward(self, pixels: torch.Tensor, grid_thw: torch.Tensor, counts: torch.Tensor):
+        if self.tower.patch_size > 14:  # ok: a setting of the tower that was moved
+            pixels = pixels[..., ::2]
+        if self.tower(pixels).last_hidden_state.mean() > 0:  # expect: HL103
+            pixels = pixels + 1
+        sizes = grid_thw.tolist()  # ok: may be the host's
+        return pixels, sizes, counts.tolist()  # expect: HL105
 
 
 class Named(nn.Module):
