@@ -118,3 +118,34 @@ def test_program(name: str) -> None:
     assert not errors
     found = {finding.span.line - 1: finding.code for finding in findings if finding.code.startswith("HL5")}
     assert found == {number: line.partition("# ")[2] for number, line in enumerate(body.splitlines(), 1) if "# HL" in line}
+
+
+FREED = """\
+import torch
+
+
+def swap(pages, cache, cudart, event, stream):
+    {copy}
+    {between}
+    {free}
+    cache.copy_(pages, non_blocking=True)
+"""
+
+
+def freed(copy: str, between: str = "total = 1", free: str = "cudart.cudaHostUnregister(pages.data_ptr())") -> list[int]:
+    text = FREED.replace("{copy}", copy).replace("{between}", between).replace("{free}", free)
+    return [finding.span.line for finding in scan_text(text, "swap.py")[0] if finding.code == "HL506"]
+
+
+def test_registered_memory_is_freed_while_its_copy_may_run() -> None:
+    assert freed("cache.copy_(pages, non_blocking=True)") == [7]
+    assert freed('x = pages.to("cuda", non_blocking=True)', free="cudart.cudaFreeHost(pages.data_ptr())") == [7]
+
+
+def test_memory_that_is_waited_for_or_that_torch_owns_is_silent() -> None:
+    assert freed("cache.copy_(pages)") == []
+    assert freed("cache.copy_(pages, non_blocking=True)", "event.synchronize()") == []
+    assert freed("cache.copy_(pages, non_blocking=True)", "stream.wait_event(event)") == []
+    assert freed('x = cache.to("cpu", non_blocking=True)') == []
+    assert freed("cache.copy_(pages, non_blocking=True)", free="del pages") == []
+    assert freed("cache.copy_(pages, non_blocking=True)", free="cudart.cudaHostRegister(pages.data_ptr(), 8, 0)") == []

@@ -51,3 +51,4 @@ class FactKind(Enum):
     SIZE_TABLE = "size-table"  # build_mask(batch_size, text_len, image_len, device) at every step
     VALUE_KEY = "value-key"  # table(key), with a key that another function made of t.tolist()
     UNGUARDED_COLLECTIONS = "unguarded-collections"  # while True: run(inbox.get()), and nothing in the project says when to collect
+    PINNED_FREED = "pinned-freed"  # cudaHostUnregister(p) after x.copy_(p, non_blocking=True)

@@ -17,6 +17,7 @@ from hostlint.values.projected import Projected
 from hostlint.values.rebuilt import Rebuilt
 from hostlint.values.serving import Serving
 from hostlint.values.size_tables import SizeTables
+from hostlint.values.unregistered import Unregistered
 from hostlint.values.value_keys import ValueKeys
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ KINDS = frozenset({
     FactKind.REBUILT_CONSTANT, FactKind.INVARIANT_WORK, FactKind.CAST_PER_BLOCK, FactKind.CONSTANT_PROJECTION,
     FactKind.IDENTITY_KEY,
     FactKind.SAME_PER_BLOCK, FactKind.ENVIRONMENT_READ, FactKind.SIZE_TABLE, FactKind.VALUE_KEY,
-    FactKind.UNGUARDED_COLLECTIONS,
+    FactKind.UNGUARDED_COLLECTIONS, FactKind.PINNED_FREED,
 })  # fmt: skip  # what is found here
 
 KERNELS = re.compile(r"(^|\.)(triton|helion|tilelang|cute|numba|gluon|pallas)\.")  # loops that a compiler of kernels unrolls
@@ -49,6 +50,7 @@ class Redone:
         self._casts = BlockCasts(evaluator, constancy, self._hoisted)
         self._blocks = BlockWork(evaluator, BlockConstancy(evaluator, constancy, self._hoisted), self._hoisted)
         self._environment = Environment(evaluator, constancy, self._rebuilt)
+        self._unregistered = Unregistered(evaluator)
         self._serving = Serving(evaluator)
         self._size_tables = SizeTables(evaluator)
         self._identity = Identity(evaluator)
@@ -72,4 +74,5 @@ class Redone:
         yield from self._size_tables.meetings(fid, is_hot, places)
         yield from self._value_keys.meetings(fid, is_hot, places)
         yield from self._serving.meetings(fid, places)
+        yield from self._unregistered.meetings(fid, places)
         yield from self._environment.meetings(fid, is_hot, places)
