@@ -6,9 +6,15 @@ value that never leaves the device in the source does leave it.
 
 ## Instead
 - `alpha=t`, `value=t`: multiply, as in `g - w * t`. The `alpha` form may fuse multiply and add, so the last bit can differ.
-- `torch.full((n,), t)`: `t.to(dtype).expand(n)`. An expanded tensor shares its memory: clone it where it is written later.
+- `torch.full((n,), t)`: `torch.empty((n,)).fill_(t)`, which takes the tensor as it is, or `t.to(dtype).expand(n)`. An expanded tensor
+  shares its memory: clone it where it is written later.
 - `x.masked_fill(m, t)`: `torch.where(m, t, x)`. A 0-dim tensor of the same category does not change the dtype of `x`.
 - `torch.arange(t)`, `linspace` bounds: the host's own number, or arithmetic on a range of fixed size.
+
+`hostlint fix` fills empty memory with the tensor: the same size, dtype, strides and memory of its own; the dtype that `torch.full` takes
+from an integer or a truth value is written out. Exact where the scalar is proved to be a 0-dim integer or truth value that the dtype can
+hold; else for review, for `full` raises where a number does not fit (NaN in an integer), and a kernel does not. Also for review: `where`
+for `masked_fill`, and a product for `alpha=` and `value=`, whose last bit may differ.
 
 ## Not flagged
 Python numbers; 0-dim host tensors; arguments that take tensors: `clamp(max=t)`, `fill_(t)`, `x * t`, `torch.where`, `lerp`.
@@ -33,6 +39,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
+from hostlint.fix.scalar_arguments import scalar_argument_fix
+from hostlint.model import Applicability
 from hostlint.rule import Example, Problem, Rule
 from hostlint.wording import text, when, whole
 
@@ -76,6 +84,7 @@ RULE = Rule(
     summary="a device scalar is passed where torch reads it as a number",
     kinds=(FactKind.SCALAR_ARGUMENT,),
     check=check,
+    fix=scalar_argument_fix,
     examples=(
         Example(
             bad="""\
@@ -109,9 +118,10 @@ class Projected(torch.optim.Optimizer):
             for p in group["params"]:
                 grad = p.grad
                 share = (p * grad).sum() / (p * p).sum()
-                grad = grad - p * share
+                grad = torch.sub(grad, p * share)
                 p.add_(grad, alpha=-group["lr"])
 """,
+            fix=Applicability.REVIEW,
         ),
         Example(
             bad="""\
@@ -132,10 +142,11 @@ import torch
 def distil(student, x, count: int):
     ticks = torch.linspace(999, 0, count, device="cuda")
     for tick in ticks:
-        batch_ticks = tick.long().expand(x.shape[0])
+        batch_ticks = torch.empty((x.shape[0],), dtype=torch.long, device="cuda").fill_(tick)
         x = student(x, batch_ticks, torch.full((1,), 0.5, device="cuda"))
     return x
 """,
+            fix=Applicability.REVIEW,
         ),
         Example(
             bad="""\
@@ -170,6 +181,7 @@ class Inpaint(nn.Module):
         filled = torch.where(hole, self.level, self.mix)
         return depth * filled.masked_fill(hole, 0.0)
 """,
+            fix=Applicability.REVIEW,
         ),
         Example(
             bad="""\

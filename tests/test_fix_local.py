@@ -14,6 +14,7 @@ def steps(model, x: torch.Tensor, a, b, d: torch.device, count: int):
     x = torch.ones(count, 4, device="cuda")
     a = torch.eye(4, device="cuda")
     b = torch.ones(4, device="cuda")
+    s = b.mean()
     for i in range(count):
         y = None
         {}
@@ -35,6 +36,12 @@ def statement(before: str, review: bool = True) -> tuple[str, str]:
 REVIEWED = [
     ("y = torch.linalg.solve(a, b)", "y = torch.linalg.solve_ex(a, b).result", "singular"),
     ("y = torch.linalg.solve(a, b, left=True).t()", "y = torch.linalg.solve_ex(a, b, left=True).result.t()", "singular"),
+    ("y = x.masked_fill(x > 0, s)", "y = torch.where(x > 0, s, x)", "`s` is 0-dim and of the kind of `x`"),
+    ("y = torch.masked_fill(x * 2, value=s, mask=x > 0)", "y = torch.where(x > 0, s, x * 2)", "of the kind"),
+    ("x.masked_fill_(x > 0, s)", "x.copy_(torch.where(x > 0, s, x))", "of the kind"),
+    ("y = torch.sub(x, x + 1, alpha=s)", "y = torch.sub(x, (x + 1) * s)", "rounded before it is added"),
+    ("x.sub_(x.exp(), alpha=s)", "x.sub_(x.exp() * s)", "rounded"),
+    ("y = torch.addcmul(x, x, b, value=-s)", "y = torch.addcmul(x, x * (-s), b)", "rounded"),
     ("y = torch.linalg.inv(a) @ b", "y = torch.linalg.inv_ex(a).inverse @ b", "singular"),
     ("y = torch.inverse(a)", "y = torch.linalg.inv_ex(a).inverse", "singular"),
     ("y = torch.linalg.cholesky(a, upper=True)", "y = torch.linalg.cholesky_ex(a, upper=True).L", "indefinite"),
@@ -103,11 +110,13 @@ def test_a_list_is_stacked_without_its_gradient_where_autograd_may_be_on() -> No
         switched = program.replace("    def step", f"    {off}\n    def step")
         assert 'torch.stack([lam[0], lam[1]]).to("cuda")' in fix_text(switched, "step.py").files[0].text
     for on in ("@torch.inference_mode(False)", "@torch.enable_grad()", "@torch.no_grad()  # and\n    @off"):
-        switched = program.replace("    def step", f"    {on}\n    def step").replace("rows = []", "rows = []; torch.set_grad_enabled(True)")
+        switched = program.replace("    def step", f"    {on}\n    def step").replace("= []", "= []; torch.set_grad_enabled(True)")
         assert 'torch.stack([lam[0], lam[1]]).detach().to("cuda")' in fix_text(switched, "step.py").files[0].text
 
 
 LEFT = [
+    "y = model(x).masked_fill_(x > 0, s)",
+    "y = x.baddbmm(x, x, alpha=s)",
     "try:\n    y = torch.linalg.inv(a)\nexcept torch.linalg.LinAlgError:\n    y = a",
     "y = torch.linalg.lu_factor(a)",
     "y = torch.linalg.solve(a, b, out=a)",

@@ -1,15 +1,13 @@
 """Fixes of device scalars keep the bits: stacks, fills and factors, over every pair of dtypes and numbers near ties."""
 from __future__ import annotations
 
-import itertools
-
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostlint.fix.once import fix_text, fixed_text
-from hostlint.runtime_checks.bits import Raised, difference, trial
+from hostlint.fix.once import fixed_text
+from hostlint.runtime_checks.bits import difference, trial
 
 DTYPES = (
     torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.complex64, torch.int64, torch.int8, torch.uint8, torch.bool,
@@ -84,6 +82,69 @@ def test_a_short_number_is_the_same_in_every_dtype(value: float, dtype: torch.dt
     scalar = _made(value, dtype)
     for number in (numerator / 2**shift, numerator):
         assert difference(torch.tensor([scalar, number]), torch.stack([scalar, torch.full((), number)])) == ""
+
+
+FILL = """\
+import torch
+
+
+def steps(made, count: int, dtype: torch.dtype, d: torch.device):
+    n = torch.zeros((), dtype=torch.long, device="cuda")
+    yes = torch.zeros((), dtype=torch.bool, device="cuda")
+    x = torch.zeros(3, 2, dtype=dtype, device="cuda").t()
+    n += made
+    yes |= made > 0
+    results = []
+    for i in range(count):
+        y = {}
+        results += [y, y.stride()]
+        n = n + 1
+    return results
+
+
+def train(x, d: torch.device):
+    for _ in range(2):
+        steps(x.cuda(), 3, torch.half, d)
+        x.sum().backward()
+"""
+FILLS = [
+    ("torch.full((2, i), n, device=d)", "torch.empty((2, i), device=d, dtype=torch.int64).fill_(n)"),
+    ("torch.full([2], yes, device=d)", "torch.empty([2], device=d, dtype=torch.bool).fill_(yes)"),
+    ("torch.full((), n, device=d)", "torch.empty((), device=d, dtype=torch.int64).fill_(n)"),
+    ("torch.full(x.shape, n, dtype=torch.long, device=d)", "torch.empty(x.shape, dtype=torch.long, device=d).fill_(n)"),
+    ("torch.full(size=(3,), fill_value=n, device=d)", "torch.empty(size=(3,), device=d, dtype=torch.int64).fill_(n)"),
+    ("torch.full((2,), n, dtype=torch.float32, device=d)", "torch.empty((2,), dtype=torch.float32, device=d).fill_(n)"),
+    ("torch.full((2,), n, dtype=torch.bfloat16, device=d)", "torch.empty((2,), dtype=torch.bfloat16, device=d).fill_(n)"),
+    ("torch.full((2,), n, dtype=torch.double, device=d)", "torch.empty((2,), dtype=torch.double, device=d).fill_(n)"),
+]
+FILLS_FOR_REVIEW = [
+    ("torch.full((2,), n, dtype=dtype, device=d)", "torch.empty((2,), dtype=dtype, device=d).fill_(n)"),
+    ("torch.full((2,), n, dtype=torch.half, device=d)", "torch.empty((2,), dtype=torch.half, device=d).fill_(n)"),
+    ("torch.full((2,), n.sqrt(), device=d)", "torch.empty((2,), device=d).fill_(n.sqrt())"),
+    ("torch.full_like(x, n)", "torch.empty_like(x).fill_(n)"),
+    ("x.new_full((2, 1), n)", "x.new_empty((2, 1)).fill_(n)"),
+    ("torch.full_like(x, n, dtype=torch.float64)", "torch.empty_like(x, dtype=torch.float64).fill_(n)"),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), FILLS, ids=[before for before, _ in FILLS])
+def test_a_fill_takes_the_scalar(before: str, after: str) -> None:
+    assert fixed_text(FILL.format(before), "step.py") == FILL.format(after)
+    for made in (0, -1, 257, 2**24 + 1, 2**53 + 1, 2**63 - 9, -(2**63)):
+        assert alike(FILL.format(before), FILL.format(after), f"steps({made}, 3, torch.half, 'cpu')") == "", made
+
+
+@pytest.mark.parametrize(("before", "after"), FILLS_FOR_REVIEW, ids=[before for before, _ in FILLS_FOR_REVIEW])
+def test_a_fill_that_may_not_hold_the_scalar_is_for_review(before: str, after: str) -> None:
+    assert fixed_text(FILL.format(before), "step.py") == FILL.format(before)
+    assert fixed_text(FILL.format(before), "step.py", review=True) == FILL.format(after)
+    for dtype in (torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.int8, torch.bool):
+        assert alike(FILL.format(before), FILL.format(after), f"steps(7, 2, {dtype}, 'cpu')") == "", dtype
+
+
+@pytest.mark.parametrize("left", ["torch.full((2,), n)", "torch.full((2,), n, device=d, requires_grad=True)", "torch.full((2,), n, **x, device=d)"])
+def test_a_fill_that_would_read_or_raise_is_left(left: str) -> None:
+    assert fixed_text(FILL.format(left), "step.py", review=True) == FILL.format(left)
 
 
 def _made(value: float, dtype: torch.dtype) -> torch.Tensor:
