@@ -5,6 +5,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from statistics import median_low
 from typing import TYPE_CHECKING
 
@@ -66,9 +67,12 @@ class _Timeline:
         self.begins: list[float] = []  # of the steps
 
     def covered(self, loop: int) -> int:
-        """How many events happen between the first and the last pass of a loop; where there is one pass, after it."""
+        """How many events happen in a loop: its last pass is taken to last as long as the others do, a single one to the end."""
         begins = self.passes.get(loop, ())
-        return self.count(min(begins), max(begins) if len(begins) > 1 else _NEVER) if begins else 0
+        if not begins:
+            return 0
+        first, last = min(begins), max(begins)
+        return self.count(first, last + (last - first) / (len(begins) - 1) if len(begins) > 1 else _NEVER)
 
     def count(self, start: float, end: float) -> int:
         return bisect_left(self.starts, end) - bisect_left(self.starts, start)
@@ -94,12 +98,16 @@ class Steps:
     def __init__(self, record: Record) -> None:
         self._record = record
         self._timed = is_timed(record)
-        lines = map(_Timeline, record.processes)
-        self._lines = [line for line in lines if line.marks]
+        self._all = list(map(_Timeline, record.processes))
+        self._lines = [line for line in self._all if line.marks]
         self._marked = any(line.marked for line in self._lines)
         self._loop = None if self._marked else self._outermost()
         for line in self._lines:
             line.begins = line.marked if self._marked else sorted(line.passes.get(self._loop, ())) if self._loop is not None else []
+
+    def begins(self, process: int) -> list[float]:
+        """When the steps of a process of the record (by its index) began, on the clock that the processes share."""
+        return self._all[process].begins
 
     def worth_showing(self) -> list[Step]:
         """None where nothing was recorded."""
@@ -139,9 +147,9 @@ class Steps:
     def _cuts(self) -> list[_Cut]:
         """The steps whose events are all kept. Where the last one ends is not known: it is left out where there are others."""
         begins = self._leader.begins
-        ends = [*begins[1:], _NEVER]
         last = self._leader.starts[-1]
-        cuts = [_Cut(number, start, end) for number, (start, end) in enumerate(zip(begins, ends, strict=True), 1) if start <= last]
+        ends = chain(begins[1:], [_NEVER])
+        cuts = [_Cut(number, start, end) for number, (start, end) in enumerate(zip(begins, ends, strict=False), 1) if start <= last]
         return cuts[:-1] if len(cuts) > 2 else cuts
 
     def _outermost(self) -> int | None:
