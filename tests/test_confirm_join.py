@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -128,6 +129,11 @@ def test_events_without_a_finding_are_holes_unless_they_lie_outside_the_steps_ar
     assert [made.record.events[number].place.line for number in made.unpredicted] == [36, 30]
     assert [made.record.events[number].place.line for number in made.setup] == [32, 31]
     assert [made.record.events[number].place.line for number in made.library] == [34, 37]
+
+
+def test_what_happens_often_but_in_no_loop_of_the_program_lies_outside_the_steps() -> None:
+    made = replace(join(record([event("upload", 30), event("upload", 31)])), outside_loops=frozenset({1}))
+    assert (made.unpredicted, made.setup) == ((0,), (1,))
 
 
 def test_steps_that_the_program_marks_count_before_the_loops() -> None:

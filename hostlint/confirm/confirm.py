@@ -1,6 +1,7 @@
 """One confirmed run: scan, run the program under the recorder, merge what its processes wrote, join."""
 from __future__ import annotations
 
+import itertools
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from hostlint.report.json_report import finding_object
 from hostlint.runtime_checks.confirm.counters import read_processes
 
 if TYPE_CHECKING:
-    from hostlint.confirm.record import Record
+    from hostlint.confirm.record import Event, Record
     from hostlint.model import Finding
     from hostlint.scan import Outcome
 
@@ -50,16 +51,23 @@ def confirm(wanted: Wanted, outcome: Outcome, shown: Sequence[Finding]) -> Recor
     record = merge.record(wanted.arguments, plan, status)
     paths = {file.path: merge.shown(watch.real(file.path)) for file in outcome.given}
     record = replace(record, digests={paths[path]: value for path, value in digests.items()})
-    return joined(record, join(record, findings, watch, paths), shown)
+    return joined(record, join(record, findings, watch, paths, root), shown)
 
 
-def join(record: Record, findings: tuple[Finding, ...], watch: Watch, paths: dict[str, str]) -> Join:
-    """The join of a record with findings of the files in `paths` (a finding's name for a file -> the record's)."""
+def join(record: Record, findings: tuple[Finding, ...], watch: Watch, paths: dict[str, str], root: Path) -> Join:
+    """The join of a record of the project at `root` with findings of the files in `paths` (a finding's name -> the record's)."""
     names = {watch.real(path): name for path, name in paths.items()}
     loops = {finding: (names[loop[0]], loop[1]) for finding in findings if (loop := watch.loop_of(finding)) and loop[0] in names}
     changed = frozenset(path for path, name in paths.items() if record.digests.get(name) != digest(watch.working / path))
     facts = {rule.code: frozenset(kind.value for kind in rule.kinds) for rule in registry.rules()}
-    return Join(record, findings, paths, loops, changed, facts)
+    outside = frozenset(number for number, event in enumerate(record.events) if not _in_a_loop(event, watch, root))
+    return Join(record, findings, paths, loops, changed, facts, outside)
+
+
+def _in_a_loop(event: Event, watch: Watch, root: Path) -> bool:
+    """Whether a frame stands in a loop, from the event's place outwards: what a library does inside is its own affair."""
+    outwards = itertools.dropwhile(lambda frame: frame != event.place, event.stack)
+    return any(watch.loops.body(str(root / frame.path), frame.line) is not None for frame in outwards)
 
 
 def joined(record: Record, made: Join, shown: Sequence[Finding]) -> Record:
@@ -70,7 +78,8 @@ def joined(record: Record, made: Join, shown: Sequence[Finding]) -> Record:
     number = {finding: index for index, (finding, _) in enumerate(ranked)}
     explained = tuple(tuple(number[one] for one in made.explained[event] if one in number) for event in range(len(record.events)))
     paths = {finding.path: made.paths[finding.path] for finding in number if finding.path in made.paths}
-    return replace(record, findings=objects, unpredicted=made.unpredicted, setup=made.setup, explained=explained, paths=paths)
+    record = replace(record, unpredicted=made.unpredicted, setup=made.setup, library=made.library)
+    return replace(record, findings=objects, explained=explained, paths=paths)
 
 
 def confirmed_object(confirmed: Confirmed) -> dict[str, object]:

@@ -58,6 +58,7 @@ class Join:
     loops: Mapping[Finding, tuple[str, int]]
     changed: frozenset[str]  # paths, as findings name them, of files that are not as they were scanned
     facts: Mapping[str, frozenset[str]]  # a rule's code -> the scan's words for what it speaks of
+    outside_loops: frozenset[int] = frozenset()  # events none of whose frames, from their place outwards, stands in a loop
 
     @cached_property
     def explained(self) -> dict[int, tuple[Finding, ...]]:
@@ -74,12 +75,12 @@ class Join:
     @property
     def unpredicted(self) -> tuple[int, ...]:
         """Those that the scanned files make themselves, in the steps: holes in the rules."""
-        return tuple(n for n in self.alone if self._is_own(self.record.events[n]) and not self._is_setup(self.record.events[n]))
+        return tuple(number for number in self.alone if self._is_own(self.record.events[number]) and not self._is_setup(number))
 
     @property
     def setup(self) -> tuple[int, ...]:
         """Those that they make outside the steps: a model that is moved to the device, a result that is read at the end."""
-        return tuple(n for n in self.alone if self._is_own(self.record.events[n]) and self._is_setup(self.record.events[n]))
+        return tuple(number for number in self.alone if self._is_own(self.record.events[number]) and self._is_setup(number))
 
     @property
     def library(self) -> tuple[int, ...]:
@@ -95,9 +96,10 @@ class Join:
     def _names(self) -> frozenset[str]:
         return frozenset(self.paths.values())
 
-    def _is_setup(self, event: Event) -> bool:
+    def _is_setup(self, number: int) -> bool:
+        event = self.record.events[number]
         steps = self.record.steps or max((loop.count for loop in self.record.loops), default=0)
-        return event.most == 1 or event.most * SELDOM <= steps
+        return number in self.outside_loops or event.most == 1 or event.most * SELDOM <= steps
 
     def confirmed(self, finding: Finding) -> Confirmed:
         reason = self._not_measured(finding)

@@ -58,11 +58,11 @@ class Watch:
 
     def _loop(self, link: ChainLink) -> tuple[str, int] | None:
         path = self.real(link.path)
-        body = self._loops.body(path, link.line)
+        body = self.loops.body(path, link.line)
         return None if body is None else (path, body)
 
     @cached_property
-    def _loops(self) -> Loops:
+    def loops(self) -> Loops:
         return Loops()
 
 
