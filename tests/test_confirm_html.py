@@ -180,7 +180,7 @@ def test_a_step_is_drawn_to_scale() -> None:
             ("left:25.000%;width:1.000%", "explained", "#f0"),
             ("left:50.000%;width:1.000%", "unpredicted", "#e1"),
         ]
-    assert "Typical step (2 of 4) 2 events, 1.00 s from its begin" in read.text
+    assert "Typical step (2 of 4) 2 events, 1.00 s long" in read.text
 
 
 def test_without_times_a_step_shows_the_order_and_says_so() -> None:

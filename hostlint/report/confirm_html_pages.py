@@ -21,7 +21,7 @@ def rules_of(codes: Iterable[str]) -> list[Rule]:
 
 
 def page(rule: Rule) -> Markup:
-    title = tag("summary", tag("b", f"{rule.code} {rule.name}"), f" {rule.summary}")
+    title = tag("summary", tag("b", f"{rule.code} {rule.name}"), " ", inline(rule.summary))
     return tag("details", title, *_blocks(rule.page), id=f"rule-{rule.code}")
 
 

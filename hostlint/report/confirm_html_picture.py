@@ -42,7 +42,7 @@ class Pictures:
 
     def _figure(self, step: Step) -> Markup:
         many = sum(len(track.drawn) for track in step.tracks)
-        told = [plural(many, "event"), f"{seconds(step.end)} from its begin" if step.timed else "in their order: a stand-in knows no times"]
+        told = [plural(many, "event"), f"{seconds(step.end)} long" if step.timed else "in their order: a stand-in knows no times"]
         if step.left_out[0]:
             told.append(f"{plural(step.left_out[0], 'more event')} without room")
         if step.left_out[1]:

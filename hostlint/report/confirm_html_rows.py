@@ -53,9 +53,9 @@ def _finding(number: int, finding: dict[str, Any], code: Code, timed: bool, page
     blocked = confirmed["blocked_ms"]
     cells = [
         tag("td", tag("span", verdict, class_=f"verdict {verdict}", title=VERDICTS.get(verdict)), data_key=order),
-        _number(confirmed["per_step"], amount(confirmed["per_step"])),
-        _number(confirmed["count"], f"{confirmed['count']:,}" if confirmed["count"] else "-"),
-        _number(blocked, milliseconds(blocked)) if timed else "",
+        _number("per step", confirmed["per_step"], amount(confirmed["per_step"] or None)),
+        _number("count", confirmed["count"], f"{confirmed['count']:,}" if confirmed["count"] else "-"),
+        _number("blocked", blocked, milliseconds(blocked)) if timed else "",
         tag("td", tag("b", f"{finding['path']}:{finding['line']}"), _function(finding["function"]), data_key=_sortable(finding)),
         tag("td", _rule(finding, pages), data_key=finding["code"]),
     ]
@@ -66,9 +66,9 @@ def _finding(number: int, finding: dict[str, Any], code: Code, timed: bool, page
 def _details(finding: dict[str, Any], code: Code) -> Markup:
     """The finding's line, which opens to what there is to say."""
     what, _, instead = finding["message"].partition("; ")
-    line, block = code.finding(finding) or (inline(what), Markup(""))
-    facts = (part for fact in _facts(finding, instead) for part in fact)
-    return tag("details", tag("summary", line), tag("p", inline(what), class_="message"), block, tag("dl", *facts))
+    source = code.finding(finding)
+    shown = (tag("summary", source[0]), tag("p", inline(what), class_="message"), source[1]) if source else (tag("summary", inline(what)),)
+    return tag("details", *shown, tag("dl", *(part for fact in _facts(finding, instead) for part in fact)))
 
 
 def _facts(finding: dict[str, Any], instead: str) -> Iterator[tuple[Markup, Markup]]:
@@ -99,8 +99,8 @@ def _event(number: int, record: Record, code: Code, timed: bool) -> Markup:
     cells = [
         tag("td", event.kind, data_key=event.kind),
         tag("td", tag("code", event.call), data_key=event.call),
-        _number(event.count, f"{event.count:,}"),
-        _number(blocked, milliseconds(blocked)) if timed else "",
+        _number("count", event.count, f"{event.count:,}"),
+        _number("blocked", blocked, milliseconds(blocked)) if timed else "",
         tag("td", tag("b", place(event).partition(" in ")[0]), _function(event.place.function if event.place.line else ""), data_key=key),
     ]
     detail = tag("td", _around(event, record, code), colspan=sum(bool(cell) for cell in cells))
@@ -144,8 +144,9 @@ def _function(name: str) -> Markup:
     return tag("span", f" in {name}", class_="function") if name else Markup("")
 
 
-def _number(key: float | None, words: str) -> Markup:
-    return tag("td", words, class_="number", data_key=-1 if key is None else key)
+def _number(label: str, key: float | None, words: str) -> Markup:
+    """`label` stands before it where the page is too narrow for columns."""
+    return tag("td", words, class_="number", data_key=-1 if key is None else key, data_label=None if words == "-" else label)
 
 
 def _sortable(finding: dict[str, Any]) -> str:

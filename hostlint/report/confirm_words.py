@@ -17,12 +17,15 @@ def amount(number: float | None) -> str:
 
 
 def milliseconds(number: float | None) -> str:
-    return "-" if number is None else f"{number:.1f} ms" if number >= 1 else f"{number:.3f} ms"
+    if number is None:
+        return "-"
+    return f"{number:,.0f} ms" if number >= 1000 else f"{number:.1f} ms" if number >= 1 else f"{number:.3f} ms"
 
 
 def seconds(number: float) -> str:
     """With the unit that keeps it short."""
-    return f"{number:.2f} s" if number >= 1 else f"{number * 1e3:.2f} ms" if number >= 1e-3 else f"{number * 1e6:.0f} µs"
+    scaled, unit = (number, "s") if number >= 1 else (number * 1e3, "ms") if number >= 1e-3 else (number * 1e6, "µs")
+    return f"{scaled:.{0 if scaled >= 100 or not scaled else 1 if scaled >= 10 else 2}f} {unit}"
 
 
 def plural(number: int, word: str, ending: str = "s") -> str:
