@@ -34,11 +34,12 @@ class Guided:
         scheduler, model = self.pipe.scheduler, self.pipe.transformer
         scheduler.set_timesteps(steps, device="cuda")
         latents = torch.randn(1, 4, 8, 8, device="cuda")
+        labels = torch.tensor([1], device="cuda")
         for timestep in scheduler.timesteps:
-            labels = torch.tensor([1], device="cuda")
+            strength = torch.tensor(0.75, device="cuda")
             noise = model(latents, timestep.expand(1), class_labels=labels).sample[:, :4]
             if noise.abs().max() > limit:
-                noise = noise.clamp(-limit, limit)
+                noise = noise.clamp(-limit, limit) * strength
             latents = scheduler.step(noise, timestep, latents).prev_sample
             print(f"{int(timestep)}: {latents.std():.3f}", file=sys.stderr)
         return latents
