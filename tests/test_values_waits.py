@@ -47,6 +47,11 @@ PROGRAMS = {
         V.cpu()[0].item()  # host-copy
         y = S.item  # nothing is called
     """,
+    "filter": """
+        list(filter(lambda v: v > 0.5, V))  # truth-test
+        list(filter(lambda v: v > 0.5, W))
+        list(filter(lambda v: v is None, V))
+    """,
     "scalar cast": """
         float(S)  # scalar-cast
         int(V.argmax())  # scalar-cast

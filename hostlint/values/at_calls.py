@@ -15,6 +15,7 @@ from hostlint.torch_ops.spec import Op as TableOp
 from hostlint.torch_ops.spec import Returns
 from hostlint.values.arguments import Argument, Bound, bind
 from hostlint.values.calls import LEGACY
+from hostlint.values.containers import one_of
 from hostlint.values.detail import External, ExternalInstance, Function, Items, ListOf, Literal, Method
 from hostlint.values.devices import Target, target_of
 from hostlint.values.judging import Meeting, judge
@@ -44,6 +45,8 @@ def at_call(frame: Frame, site: Site) -> Meeting | None:
     arguments = [Argument(frame.value(part), frame.node_name(part), part) for part in argument_nodes]
     keywords = [(name, Argument(frame.value(part), frame.node_name(part), part)) for name, part in keyword_nodes]
     op, receiver, name = _entry(callee, site.detail)
+    if isinstance(callee.detail, External) and callee.detail.name == "builtins.filter" and (picked := _picked(frame, arguments)).is_device:
+        return _tested(site, picked)
     if op is None:
         return _logged(callee, arguments, site, name)
     if receiver is not None:
@@ -60,6 +63,20 @@ def at_call(frame: Frame, site: Site) -> Meeting | None:
     if _is_idle(bound):
         return None
     return judge(op, bound, site, name, _target(op, bound))
+
+
+def _picked(frame: Frame, arguments: Sequence[Argument]) -> Value:
+    """What the function of `filter(lambda t: t < limit, steps)` returns for one element."""
+    picker = arguments[0].value.detail if len(arguments) == 2 else None
+    if not isinstance(picker, Function) or len(frame.evaluator.index.function(picker.function).params) != 1 or frame.fuel <= 0:
+        return UNKNOWN
+    return frame.evaluator.returned(picker.function, frame.fuel - 1, (one_of(arguments[1].value),))
+
+
+def _tested(site: Site, value: Value) -> Meeting | None:
+    op = table_function("op.truth")
+    assert op is not None
+    return judge(op, Bound({"self": (Argument(value),)}), site, "filter()")
 
 
 def _waited_for(site: Site, name: str) -> str:
