@@ -3,6 +3,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hostlint.confirm.join import Confirmed
 
 
 class Severity(Enum):
@@ -97,6 +101,7 @@ class Finding:
     kind_evidence: str
     fix: Fix | None = None
     statement: tuple[int, int] = (0, 0)  # first and last line of the enclosing statement, for suppressions
+    confirmed: Confirmed | None = field(default=None, compare=False)  # what a run said of it; no part of what it is
 
     @property
     def sort_key(self) -> tuple[str, int, int, str]:

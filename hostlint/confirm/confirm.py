@@ -3,17 +3,17 @@ from __future__ import annotations
 
 import itertools
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hostlint import registry
-from hostlint.confirm.join import Confirmed, Join
+from hostlint.confirm.join import Join
 from hostlint.confirm.merge import Merge
 from hostlint.confirm.program import run
 from hostlint.confirm.watch import Watch, digest
-from hostlint.report.json_report import finding_object
+from hostlint.report.json_report import confirmed_object, finding_object
 from hostlint.runtime_checks.confirm.counters import read_processes
 
 if TYPE_CHECKING:
@@ -54,14 +54,18 @@ def confirm(wanted: Wanted, outcome: Outcome, shown: Sequence[Finding]) -> Recor
     return joined(record, join(record, findings, watch, paths, root), shown)
 
 
-def join(record: Record, findings: tuple[Finding, ...], watch: Watch, paths: dict[str, str], root: Path) -> Join:
-    """The join of a record of the project at `root` with findings of the files in `paths` (a finding's name -> the record's)."""
+def join(
+    record: Record, findings: tuple[Finding, ...], watch: Watch, paths: dict[str, str], root: Path, changed: Collection[str] = ()
+) -> Join:
+    """The join of a record of the project at `root` with findings of the files in `paths` (a finding's name -> the record's).
+
+    `changed` are files that were scanned with another text than the one on the disk."""
     names = {watch.real(path): name for path, name in paths.items()}
     loops = {finding: (names[loop[0]], loop[1]) for finding in findings if (loop := watch.loop_of(finding)) and loop[0] in names}
-    changed = frozenset(path for path, name in paths.items() if record.digests.get(name) != digest(watch.working / path))
+    differ = (path for path, name in paths.items() if record.digests.get(name) != digest(watch.working / path))
     facts = {rule.code: frozenset(kind.value for kind in rule.kinds) for rule in registry.rules()}
     outside = frozenset(number for number, event in enumerate(record.events) if not _in_a_loop(event, watch, root))
-    return Join(record, findings, paths, loops, changed, facts, outside)
+    return Join(record, findings, paths, loops, frozenset((*differ, *changed)), facts, outside)
 
 
 def _in_a_loop(event: Event, watch: Watch, root: Path) -> bool:
@@ -77,22 +81,6 @@ def joined(record: Record, made: Join, shown: Sequence[Finding]) -> Record:
     objects = tuple({**finding_object(finding), "confirmed": confirmed_object(verdict)} for finding, verdict in ranked)
     number = {finding: index for index, (finding, _) in enumerate(ranked)}
     explained = tuple(tuple(number[one] for one in made.explained[event] if one in number) for event in range(len(record.events)))
-    paths = {finding.path: made.paths[finding.path] for finding in number if finding.path in made.paths}
+    paths = {path: name for path, name in made.paths.items() if path != name}
     record = replace(record, unpredicted=made.unpredicted, setup=made.setup, library=made.library)
     return replace(record, findings=objects, explained=explained, paths=paths)
-
-
-def confirmed_object(confirmed: Confirmed) -> dict[str, object]:
-    """`confirmed` of the JSON report; times are null where they were not measured."""
-    blocked = confirmed.blocked_s
-    return {
-        "verdict": confirmed.verdict.value,
-        "count": confirmed.count,
-        "steps": confirmed.steps or None,
-        "per_step": confirmed.per_step,
-        "blocked_ms": None if blocked is None else round(blocked * 1e3, 3),
-        "gpu_idle_ms": None,
-        "expected_saving_ms": None,
-        "why": confirmed.why or None,
-        "ranks": dict(confirmed.ranks) or None,
-    }

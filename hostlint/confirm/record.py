@@ -109,7 +109,7 @@ class Record:
     setup: tuple[int, ...] = ()  # likewise, but not in the steps: once a process, or far more seldom than steps
     library: tuple[int, ...] = ()  # inside code that was not scanned, called from the scanned files or not
     explained: tuple[tuple[int, ...], ...] = ()  # for each event, those of `findings` (by index) that it bears out
-    paths: dict[str, str] = field(default_factory=dict)  # what `findings` call a file -> its name everywhere else in the record
+    paths: dict[str, str] = field(default_factory=dict)  # what `findings` call a file, where that is not its name in the rest
 
     @property
     def steps(self) -> int:

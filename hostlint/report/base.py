@@ -10,6 +10,7 @@ from hostlint.errors import UsageError
 from hostlint.version import VERSION
 
 if TYPE_CHECKING:
+    from hostlint.confirm.record import Event
     from hostlint.fingerprint import Fingerprints
     from hostlint.model import ScanResult
     from hostlint.rule import Rule
@@ -41,6 +42,7 @@ class Report:
     rules: tuple[Rule, ...]
     against_baseline: bool = False
     coloured: bool = False
+    unpredicted: tuple[Event, ...] = ()  # of a run that the findings are joined with
 
 
 Render = Callable[[Report], str]
