@@ -510,7 +510,7 @@ def test_an_endless_loop_that_serves_requests_is_no_step_loop(name: str, level: 
 
 
 @pytest.mark.parametrize(("name", "level"), [
-    ("TextEncodingStage", "request"), ("VaeEncoderStep", "request"), ("ImagePreprocessStage", "request"), ("RefiningStage", "loop"),
+    ("SamVideoProcessor", "request"), ("AudioAttnProcessor", "loop"), ("TextEncodingStage", "request"), ("VaeEncoderStep", "request"), ("ImagePreprocessStage", "request"), ("RefiningStage", "loop"),
 ])  # fmt: skip
 def test_a_stage_that_prepares_or_finishes_holds_no_step_loop(name: str, level: str) -> None:
     assert not differences(main=f"""

@@ -13,7 +13,8 @@ _CODEC = re.compile(r"Auto[Ee]ncoder|VAE|Vae(?![a-z])|VQModel|Vocoder|HifiGan|Hi
 _ENCODERS = re.compile(r"(^|\.)((text|prompt|image|vision)_)?encoders?(\.|$)")  # modules and folders of them
 # They make a request's inputs or finish its outputs; no step of the model is taken in them.
 _AROUND_STEPS = re.compile(
-    r"(Encod|Decod|Embed|Prepar|Prepass|Valid|(Pre|Post)[Pp]rocess|Upscal|Upsampl|Resiz|Load|Sav|Export|Tokeniz)\w*(Stage|Step|Block|Node|Processor)$"
+    r"(Encod|Decod|Embed|Prepar|Prepass|Valid|(Pre|Post)[Pp]rocess|Upscal|Upsampl|Resiz|Load|Sav|Export|Tokeniz)\w*(Stage|Step|Block|Node|Processor)$|"
+    r"(Image|Video|Audio|Feature|Speech)\w*(Processor|Extractor)(Fast|Mixin|Base)?$"
 )
 
 
