@@ -13,6 +13,14 @@ and a write and waits for both. A Python number is different: torch turns `x[mas
   them wrongly: `x.masked_scatter(mask, packed)`, or positions worked out once before the loop and `index_copy`.
 - A mask of fewer dimensions than `x` needs them for both: `mask[:, None]`.
 
+`hostlint fix` writes `x.copy_(torch.where(mask, new, x))`: in place, so that every name that shares the memory sees it, its dtype and
+strides stay, and a leaf that needs a gradient raises as before. Where the mask is not seen to come from `x` itself it may have fewer
+dimensions, and a small function of the module adds them. Exact for `+ - * /` with a Python number where `x` is proved to hold floats, each
+in its own place (to an expanded tensor torch copies nothing), the mask to be worked out from it, and autograd to be off: each element is
+computed as before, and the others are copied onto themselves. Else for review: the gradient of what the mask leaves out is zero times a
+slope, which is NaN where that is inf. Only values of full size are written so: `y[mask]` through the same mask, arithmetic on it, and
+single values.
+
 ## Not flagged
 A Python number or a 0-dim host tensor as the value; slices and integer positions on the device; `masked_fill`, `masked_scatter`; host
 tensors and NumPy arrays.
@@ -38,6 +46,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
+from hostlint.fix.masked import masked_write_fix
+from hostlint.model import Applicability
 from hostlint.rule import Example, Problem, Rule
 from hostlint.syntax import bare, is_packed, masked, operand, parsed, reads_through, unmasked, walk
 from hostlint.wording import text, when, whole
@@ -116,6 +126,7 @@ RULE = Rule(
     summary="writing a tensor, or in place arithmetic, through a boolean mask on the device waits",
     kinds=(FactKind.MASK_WRITE,),
     check=check,
+    fix=masked_write_fix,
     examples=(
         Example(
             bad="""\
@@ -141,8 +152,13 @@ def decode(model, ids, vocabulary: int, steps: int):
 import torch
 
 
+def where_masked(mask, new, old):
+    \"""`old` with `new` where the mask is true; as in `old[mask] = new[mask]`, the mask may have fewer dimensions.\"""
+    return torch.where(mask.reshape(mask.shape + (1,) * (old.dim() - mask.dim())), new, old)
+
+
 def penalise(logits, seen, factor: float):
-    logits = torch.where(seen, logits / factor, logits)
+    logits.copy_(where_masked(seen, logits / factor, logits))
     logits[~torch.isfinite(logits)] = -1e4
     return logits
 
@@ -156,6 +172,7 @@ def decode(model, ids, vocabulary: int, steps: int):
         seen.scatter_(1, ids, True)
     return ids
 """,
+            fix=Applicability.REVIEW,
         ),
         Example(
             bad="""\
@@ -173,6 +190,7 @@ class DropLabels(nn.Module):
         rows = self.table[labels]
         gone = self.table.sum(-1) < 0
         rows[gone] = self.blank  # expect
+        rows.index_put_((gone,), self.blank.neg())  # expect
         rows[:, 0] = 0.0
         return rows
 """,
@@ -191,6 +209,7 @@ class DropLabels(nn.Module):
         rows = self.table[labels]
         gone = self.table.sum(-1) < 0
         rows = torch.where(gone[:, None], self.blank, rows)
+        rows = torch.where(gone[:, None], self.blank.neg(), rows)
         rows[:, 0] = 0.0
         return rows
 """,
@@ -200,34 +219,64 @@ class DropLabels(nn.Module):
 import torch
 
 
+@torch.no_grad()
 def simulate(physics, states, steps: int):
     states = states.to("cuda")
     start = states.clone()
     for _ in range(steps):
         states = states + physics(states)
-        fallen = states[:, 2] < 0.1
-        states[fallen] = start[fallen]  # expect
-        states.index_put_((fallen,), start.mean(0))  # expect
-        states[fallen, 3] = 0.0
+        lost = states.isnan()
+        states[lost] = start[lost]  # expect
+        states[lost, 3] = 0.0
+        states[:, 0] = states[:, 1]
     return states
 """,
             good="""\
 import torch
 
 
+@torch.no_grad()
 def simulate(physics, states, steps: int):
     states = states.to("cuda")
     start = states.clone()
-    mean = start.mean(0)
     for _ in range(steps):
         states = states + physics(states)
-        fallen = states[:, 2] < 0.1
-        states = torch.where(fallen[:, None], start, states)
-        states = torch.where(fallen[:, None], mean, states)
-        states[fallen, 3] = 0.0
+        lost = states.isnan()
+        states.copy_(torch.where(lost, start, states))
+        states[lost, 3] = 0.0
+        states[:, 0] = states[:, 1]
     return states
 """,
             also=("HL111",),
+            fix=Applicability.REVIEW,
+        ),
+        Example(
+            bad="""\
+import torch
+
+
+@torch.no_grad()
+def cool(model, heat: float, steps: int):
+    for step in range(1, steps):
+        field = torch.linspace(-2.0, step, 64, device="cuda")
+        far = field.abs() > 1
+        field[far] *= heat  # expect
+        model(field)
+""",
+            good="""\
+import torch
+
+
+@torch.no_grad()
+def cool(model, heat: float, steps: int):
+    for step in range(1, steps):
+        field = torch.linspace(-2.0, step, 64, device="cuda")
+        far = field.abs() > 1
+        field.copy_(torch.where(far, field * heat, field))
+        model(field)
+""",
+            fix=Applicability.EXACT,
+            trials=("[seen := [], cool(seen.append, 0.3, 4)]", "[seen := [], cool(seen.append, float('inf'), 3)]"),
         ),
     ),
 )

@@ -142,7 +142,10 @@ def test_a_fill_that_may_not_hold_the_scalar_is_for_review(before: str, after: s
         assert alike(FILL.format(before), FILL.format(after), f"steps(7, 2, {dtype}, 'cpu')") == "", dtype
 
 
-@pytest.mark.parametrize("left", ["torch.full((2,), n)", "torch.full((2,), n, device=d, requires_grad=True)", "torch.full((2,), n, **x, device=d)"])
+FILLS_LEFT = ["torch.full((2,), n)", "torch.full((2,), n, device=d, requires_grad=True)", "torch.full((2,), n, **x, device=d)"]
+
+
+@pytest.mark.parametrize("left", FILLS_LEFT)
 def test_a_fill_that_would_read_or_raise_is_left(left: str) -> None:
     assert fixed_text(FILL.format(left), "step.py", review=True) == FILL.format(left)
 
