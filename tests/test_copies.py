@@ -149,3 +149,16 @@ def test_memory_that_is_waited_for_or_that_torch_owns_is_silent() -> None:
     assert freed('x = cache.to("cpu", non_blocking=True)') == []
     assert freed("cache.copy_(pages, non_blocking=True)", free="del pages") == []
     assert freed("cache.copy_(pages, non_blocking=True)", free="cudart.cudaHostRegister(pages.data_ptr(), 8, 0)") == []
+
+
+def test_a_view_that_is_returned_is_for_the_caller_to_read() -> None:
+    head = "import torch\n\n\ndef moved(x: torch.Tensor, numpy: bool):\n    y = x.cuda().to('cpu', non_blocking=True)\n"
+
+    def told(line: str, result: str) -> bool:
+        text = f"{head}    {line}\n    return {result}\n"
+        return "HL501" in [finding.code for finding in scan_text(text, "moved.py")[0]]
+
+    assert not told("if numpy:\n        y = y.numpy()", "y")
+    assert not told("pass", "y.numpy()")
+    assert told("z = y.numpy()", "z.sum()")
+    assert told("print(y.numpy())", "y")

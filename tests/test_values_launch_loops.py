@@ -70,6 +70,7 @@ def test_a_value_that_the_counter_decides_may_have_a_name() -> None:
         "for y in range(n):\n            b[:, 0] = a[:, 0]",  # the same row
         "for y in range(n):\n            host_rows[y] = y",
         "rows = []\n        for y in range(n):\n            rows.append(a[:, y])",
+        "for y in range(n):\n            b[y] += [0] * y",
         "for y in host:\n            b[:, y] = a[:, y]",
     ],
 )

@@ -55,6 +55,14 @@ def metadata(ranges, device):
     return {"ends": ends, "longest": max(rows)}
 
 
+def dequantized(w_q, w_s, dtype):
+    return torch.cat([w_q.to(dtype), torch.zeros_like(w_s)]) * w_s
+
+
+def declared(size: torch.Tensor, width: int):
+    return torch.cat([torch.zeros(width, device=size.device), size])
+
+
 def single(text_len: int, device):
     return torch.zeros(text_len, device=device)
 
@@ -105,6 +113,8 @@ def test_a_pure_helper_is_asked_again(line: str) -> None:
         "x = x * single(text_len, x.device)",
         "x = x * lengths(text_len, image_len)[0]",
         "x = padded(x, text_len)",
+        "x = x * dequantized(self.w_q, self.w_s, x.dtype)",
+        "x = x * declared(self.size, text_len)",
     ],
 )
 def test_a_helper_that_is_kept_or_must_run_is_silent(line: str) -> None:

@@ -71,13 +71,16 @@ def _read(frame: Frame, site: Site) -> int:
 
 
 def _is_kept_view(frame: Frame, found: Sequence[Meeting], site: Site) -> bool:
-    """`view = copy.numpy()` reads nothing yet: it is what happens after the next wait that counts."""
+    """`view = copy.numpy()` reads nothing yet: it is what happens after the next wait that counts, or what the caller does with it."""
     name, _ = order.method(frame, site.node)
     if name != "numpy":
         return False
     calls: list[Any] = [frame.graph.nodes[call.node] for call in frame.outline.calls if call.node > site.node]
     passed_on = any(site.node in (*call[3], *(value for _, value in call[4])) for call in calls if call[0] == Op.CALL)
-    return not passed_on and order.waits_between(frame, found, site.node, None)
+    if passed_on:
+        return False
+    returned = {part for node in frame.graph.returns for part in order.one_of(frame, node)}
+    return site.node in returned or order.waits_between(frame, found, site.node, None)
 
 
 def rewritten_sources(frame: Frame, found: Sequence[Meeting]) -> Iterator[Meeting]:

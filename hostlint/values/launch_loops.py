@@ -46,7 +46,9 @@ def _is_row(frame: Frame, site: Site) -> bool:
     on_device = container.is_tensor and container.place is not Place.HOST and container.confidence > Confidence.POSSIBLE
     if counter < 0 or not on_device or _is_short(frame, counter):
         return False
-    return counter in _made_of(frame, store[3], counter) and _is_independent(frame, store, counter)
+    value = frame.value(store[4])
+    listed = value.place is Place.PYTHON and not value.rank0  # `rows[i] += [0]`: lists, whatever their name
+    return not listed and counter in _made_of(frame, store[3], counter) and _is_independent(frame, store, counter)
 
 
 def _counter(frame: Frame, line: int) -> int:

@@ -62,6 +62,19 @@ def shape_of(frame: Frame, node: int, depth: int = 6) -> object:
     return (int(parts[0]), *parts[2:])
 
 
+def one_of(frame: Frame, node: int) -> set[int]:
+    """The nodes that a node stands for: itself and what its branches give it."""
+    seen: set[int] = set()
+    queue = [node]
+    while queue:
+        node = queue.pop()
+        if node not in seen:
+            seen.add(node)
+            parts: Any = frame.graph.nodes[node]
+            queue.extend(parts[2] if parts[0] == Op.PHI else [parts[2]] if parts[0] == Op.REFINE else [])
+    return seen
+
+
 def made_from(frame: Frame, node: int) -> Iterator[int]:
     """The nodes whose data a value reads: the receiver of a method, what is indexed, compared, added, iterated; never a PHI's."""
     seen: set[int] = set()

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from hostlint.values.value import Value
 
 SIZES = re.compile(
-    r"(^|_)(len|lens|length|lengths|size|sizes|num|count|n|height|width|frames|heads|shape|shapes|grid|dim|dims|batch|fps|patch|hw|h|w|"
+    r"(^|_)(len|lens|length|lengths|size|sizes|num|count|height|width|frames|heads|shape|shapes|grid|dim|dims|batch|fps|patch|hw|"
     r"rows|cols|columns|slots|ratio|scale|factor|theta|base|mode|dtype|device|ranges|segments|bounds|window)(_|$)",
     re.IGNORECASE,
 )
@@ -83,6 +83,8 @@ class SizeTables:
         item: Any = frame.graph.nodes[call.node]
         params = self._evaluator.index.function(target).params
         named = [*zip((param.name for param in params), item[3], strict=False), *item[4]]
+        if any("Tensor" in param.annotation for param in params):
+            return False
         if not named or len(item[3]) > len(params) or not any(SIZES.search(name) for name, _ in named):
             return False
         return all(self._is_size(fid, call, name, node) for name, node in named)
