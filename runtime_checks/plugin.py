@@ -15,7 +15,7 @@ from hostlint.runtime_checks.plugin_report import SyncReport
 
 if TYPE_CHECKING:
     from hostlint.runtime_checks.events import HostEvent
-    from hostlint.runtime_checks.gc_records import Collection
+    from hostlint.runtime_checks.gc_events import Collection
     from hostlint.runtime_checks.host_sync_limit import HostSyncLimit
 
 MARKER = (
