@@ -12,7 +12,8 @@ import torch
 from hostlint.runtime_checks.patches import Patch
 
 SYNC_WARNING = "called a synchronizing CUDA operation"
-_FILTER = ("always", re.compile(f".*{re.escape(SYNC_WARNING)}", re.DOTALL), Warning, None, 0)
+_SETTING = "Synchronization debug mode is a prototype feature"  # what torch says when the mode is set
+_FILTER = ("always", re.compile(f".*({SYNC_WARNING}|{_SETTING})", re.DOTALL), Warning, None, 0)
 
 _lock = threading.RLock()
 _heard: tuple[Callable[[], None], ...] = ()
@@ -28,12 +29,13 @@ def sync_warnings(heard: Callable[[], None]) -> Iterator[None]:
     """
     global _heard, _mode_before  # noqa: PLW0603  the debug mode has one state a process
     with _lock:
-        if not _heard:
+        first, _heard = not _heard, (*_heard, heard)
+        if first:
+            _SHOW.apply()
+        rearm()
+        if first:
             _mode_before = torch.cuda.get_sync_debug_mode()
             torch.cuda.set_sync_debug_mode("warn")
-            _SHOW.apply()
-        _heard = (*_heard, heard)
-        rearm()
     try:
         yield
     finally:
@@ -42,9 +44,9 @@ def sync_warnings(heard: Callable[[], None]) -> Iterator[None]:
             rest.remove(heard)
             _heard = tuple(rest)
             if not _heard:
+                torch.cuda.set_sync_debug_mode(_mode_before)  # type: ignore[arg-type]  # what get_sync_debug_mode returned
                 _SHOW.remove()
                 _drop_filter()
-                torch.cuda.set_sync_debug_mode(_mode_before)  # type: ignore[arg-type]  # what get_sync_debug_mode returned
 
 
 def rearm() -> None:
@@ -59,11 +61,12 @@ def _drop_filter() -> None:
 
 def _showing(original: Callable[..., object]) -> Callable[..., object]:
     def show(message: warnings.WarningMessage) -> object:
-        if _heard and SYNC_WARNING in str(message.message):
+        text = str(message.message)
+        if _heard and SYNC_WARNING in text:
             for heard in _heard:
                 heard()
             return None
-        return original(message)
+        return None if _SETTING in text else original(message)
 
     return show
 

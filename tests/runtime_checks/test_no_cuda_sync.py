@@ -113,6 +113,18 @@ def test_other_warnings_reach_whoever_listened_once(modes: list[object]) -> None
     assert [str(one.message) for one in caught] == ["something else"]
 
 
+def test_what_torch_says_of_the_mode_itself_disturbs_nobody(modes: list[object]) -> None:
+    def setting(mode: object) -> None:
+        modes.append(mode)
+        warnings.warn("Synchronization debug mode is a prototype feature and does not yet detect all", UserWarning, stacklevel=1)
+
+    with mock.patch.object(torch.cuda, "set_sync_debug_mode", side_effect=setting), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("error")
+        with no_cuda_sync():
+            pass
+    assert (modes, caught) == (["warn", 0], [])
+
+
 @pytest.mark.parametrize("action", ["error", "ignore"])
 def test_filters_that_the_body_installs_hide_nothing_once_a_call_of_torch_was_made(modes: list[object], action: str) -> None:
     with pytest.raises(AssertionError, match="1 host-device sync"), no_cuda_sync(), warnings.catch_warnings():
