@@ -212,6 +212,7 @@ MESSAGES = [
     (FactKind.ENVIRONMENT_READ, 'os.getenv("A")', "read it once and keep the value"),
     (FactKind.SIZE_TABLE, "mask(n, d)", "in a small `lru_cache`"),
     (FactKind.VALUE_KEY, "table(key)", "compute from the device's values without a cache"),
+    (FactKind.EAGER_LOG, "log.debug(x)", "under `isEnabledFor(logging.DEBUG)`"),
     (FactKind.PINNED_FREED, "cudart.cudaHostUnregister(p)", "record an event after the copy and wait for it first"),
     (FactKind.UNGUARDED_COLLECTIONS, "inbox.get()", "run each request under `request_gc.defer()`"),
 ]

@@ -52,3 +52,4 @@ class FactKind(Enum):
     VALUE_KEY = "value-key"  # table(key), with a key that another function made of t.tolist()
     UNGUARDED_COLLECTIONS = "unguarded-collections"  # while True: run(inbox.get()), and nothing in the project says when to collect
     PINNED_FREED = "pinned-freed"  # cudaHostUnregister(p) after x.copy_(p, non_blocking=True)
+    EAGER_LOG = "eager-log"  # log.debug(f"{[name for name in names]}") on a step's path

@@ -12,6 +12,7 @@ from hostlint.values.environment import Environment
 from hostlint.values.hoisted import Hoisted
 from hostlint.values.identity import Identity
 from hostlint.values.identity_feeds import Feeds
+from hostlint.values.log_lines import LogLines
 from hostlint.values.per_step import StepConstancy
 from hostlint.values.projected import Projected
 from hostlint.values.rebuilt import Rebuilt
@@ -33,7 +34,7 @@ KINDS = frozenset({
     FactKind.REBUILT_CONSTANT, FactKind.INVARIANT_WORK, FactKind.CAST_PER_BLOCK, FactKind.CONSTANT_PROJECTION,
     FactKind.IDENTITY_KEY,
     FactKind.SAME_PER_BLOCK, FactKind.ENVIRONMENT_READ, FactKind.SIZE_TABLE, FactKind.VALUE_KEY,
-    FactKind.UNGUARDED_COLLECTIONS, FactKind.PINNED_FREED,
+    FactKind.UNGUARDED_COLLECTIONS, FactKind.PINNED_FREED, FactKind.EAGER_LOG,
 })  # fmt: skip  # what is found here
 
 KERNELS = re.compile(r"(^|\.)(triton|helion|tilelang|cute|numba|gluon|pallas)\.")  # loops that a compiler of kernels unrolls
@@ -51,6 +52,7 @@ class Redone:
         self._blocks = BlockWork(evaluator, BlockConstancy(evaluator, constancy, self._hoisted), self._hoisted)
         self._environment = Environment(evaluator, constancy, self._rebuilt)
         self._unregistered = Unregistered(evaluator)
+        self._log_lines = LogLines(evaluator)
         self._serving = Serving(evaluator)
         self._size_tables = SizeTables(evaluator)
         self._identity = Identity(evaluator)
@@ -75,4 +77,5 @@ class Redone:
         yield from self._value_keys.meetings(fid, is_hot, places)
         yield from self._serving.meetings(fid, places)
         yield from self._unregistered.meetings(fid, places)
+        yield from self._log_lines.meetings(fid, is_hot, places)
         yield from self._environment.meetings(fid, is_hot, places)
