@@ -60,7 +60,7 @@ def _elements(place: Place, call: cst.Call, elements: Sequence[cst.BaseElement],
     numbers = [element.value for element, item in zip(elements, items, strict=True) if isinstance(item.detail, Literal)]
     tensors = [item for item in items if not isinstance(item.detail, Literal)]
     beside = next((one.value for one, item in zip(elements, items, strict=True) if item in tensors and is_repeatable(one.value)), None)
-    if not tensors or not all(item.is_device for item in tensors) or not all(_is_short(one) for one in literals):
+    if not tensors or not all(item.is_device for item in tensors) or not all(is_short(one) for one in literals):
         return None
     if numbers and (beside is None or place.outline.meaning("torch", place.path) != "torch"):
         return None
@@ -128,14 +128,14 @@ def _named(place: Place, call: cst.Call, name: str, value: Value) -> Fix | None:
     device = given(call, "device")
     if device is None or given(call, "dtype") is not None or place.outline.meaning("torch", ()) != "torch":
         return None
-    if not all(_is_short(number) for number in numbers):
+    if not all(is_short(number) for number in numbers):
         return None
     helper = place.helper("stack_scalars", STACKER)
     edits = [place.replace(f"{helper.text}({name}, {code(device.value)})"), *helper.edits]
     return _said(place, call, edits, f"the tensors in `{name}` are 0-dim")
 
 
-def _is_short(number: object) -> bool:
+def is_short(number: object) -> bool:
     """Whether every float dtype holds the number: then it does not matter in which one it is made before it meets the tensors'."""
     if not isinstance(number, int | float) or not math.isfinite(number):
         return False

@@ -150,6 +150,60 @@ def test_a_fill_that_would_read_or_raise_is_left(left: str) -> None:
     assert fixed_text(FILL.format(left), "step.py", review=True) == FILL.format(left)
 
 
+SELECT = """\
+import torch
+
+
+def steps(model, given, count: int, dtype: torch.dtype):
+    zero = torch.tensor(-0.0)
+    results = []
+    for i in range(count):
+        x = torch.zeros(4, dtype=dtype, device="cuda")
+        x.copy_(given)
+        m = x > 0
+        y = {}
+        model(y)
+        results += [y, zero]
+    return results
+"""
+SELECTS = [
+    ("torch.where(m, x, torch.tensor(0.5))", "torch.where(m, x, 0.5)"),
+    ("torch.where(m, torch.tensor(-0.0), x)", "torch.where(m, -0.0, x)"),
+    ("torch.where(m, x, torch.tensor(float('inf')))", 'torch.where(m, x, float("inf"))'),
+    ("torch.where(m, x, torch.tensor(127))", "torch.where(m, x, 127)"),
+    ("torch.where(m, x, torch.tensor(True))", "torch.where(m, x, True)"),
+    ("torch.where(m, torch.ones(()), torch.zeros(()))", "torch.where(m, 1.0, 0.0)"),
+    ("torch.where(m, zero, x)", "torch.where(m, -0.0, x)"),
+]
+SELECTS_LEFT = [
+    "torch.where(m, x, torch.tensor(0.1))", "torch.where(m, x, torch.tensor(128))",
+    "torch.where(m, x, torch.tensor(-1))", "torch.where(m, x, torch.tensor(0.5, dtype=torch.float64))",
+    "torch.where(m, x, zero.add_(1))",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "after"), SELECTS, ids=[before for before, _ in SELECTS])
+def test_a_number_is_selected_as_its_tensor_was(before: str, after: str) -> None:
+    program, wanted = SELECT.format(before), SELECT.format(after)
+    assert fixed_text(program, "step.py") == wanted
+    for dtype in DTYPES[:4] + DTYPES[5:]:
+        run = f"steps(len, torch.tensor([0.0, 1.0, 3.0, 0.0]), 2, {dtype})"
+        assert alike(program, wanted, run) == "", dtype
+
+
+@pytest.mark.parametrize("left", SELECTS_LEFT)
+def test_a_number_that_a_dtype_would_change_is_left(left: str) -> None:
+    assert fixed_text(SELECT.format(left), "step.py", review=True) == SELECT.format(left)
+
+
+def test_a_number_selected_beside_what_may_be_one_number_is_for_review() -> None:
+    program = SELECT.format("torch.where(m, x.sum(), torch.tensor(0.5))")
+    assert fixed_text(program, "step.py") == program
+    assert "torch.where(m, x.sum(), 0.5)" in fixed_text(program, "step.py", review=True)
+    one, other = (torch.where(torch.tensor(False), torch.tensor(1.0).half(), number).dtype for number in (torch.tensor(0.5), 0.5))
+    assert one != other  # the assumption matters
+
+
 def _made(value: float, dtype: torch.dtype) -> torch.Tensor:
     whole = torch.tensor(value, dtype=torch.float64)
     return whole.to(dtype) if dtype.is_floating_point or dtype.is_complex else whole.nan_to_num(3.0).clamp(-100, 100).to(dtype)
