@@ -136,7 +136,8 @@ def test_findings_get_verdicts_and_every_wait_is_explained(project: Path) -> Non
 def test_work_that_is_redone_is_counted_by_its_arguments(project: Path) -> None:
     (project / "main.py").write_text(
         "import torch\nfrom torch import nn\n\n\n@torch.no_grad()\ndef denoise(model, latents, mask, steps):\n"
-        "    for t in range(steps):\n        weights = mask.float()\n        latents = latents - model(latents) * weights\n    return latents\n\n\n"
+        "    for t in range(steps):\n        weights = mask.float()\n        latents = latents - model(latents) * weights\n"
+        "    return latents\n\n\n"
         "mask = torch.ones(4, dtype=torch.bool, device='cuda')\n"
         "denoise(nn.Linear(4, 4).cuda(), torch.randn(2, 4, device='cuda'), mask, 8)\n"
     )
