@@ -36,14 +36,6 @@ def pinned(mode: SimulatedMode, func: Call, args: Args, kwargs: Kwargs) -> Any:
     return is_pinned(args[0])
 
 
-def get_grad(mode: SimulatedMode, func: Call, args: Args, kwargs: Kwargs) -> Any:
-    """The gradient lives where its tensor does."""
-    grad = func(*args)
-    if isinstance(grad, torch.Tensor) and is_on_device(args[0]):
-        put_on_device(grad)
-    return grad
-
-
 def set_grad(mode: SimulatedMode, func: Call, args: Args, kwargs: Kwargs) -> Any:
     tensor, grad = args
     if isinstance(grad, torch.Tensor) and not grad.is_meta and is_on_device(grad) is not is_on_device(tensor):
@@ -106,7 +98,6 @@ def handlers() -> dict[Call, Handler]:
     named: dict[str, Handler] = {"device": device, "is_cuda": is_cuda, "is_cpu": is_cpu}
     found: dict[Call, Handler] = {getattr(tensor, name).__get__: handler for name, handler in named.items()}
     return found | {
-        tensor.grad.__get__: get_grad,
         tensor.grad.__set__: set_grad,
         tensor.get_device: get_device,
         torch.get_device: get_device,

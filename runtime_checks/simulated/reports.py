@@ -29,6 +29,13 @@ class _Told:
 _TOLD = _Told()
 
 
+class _Thread(threading.local):
+    told: FrameType | None = None
+
+
+_thread = _Thread()
+
+
 def report(verdict: Verdict, moved: int | None = None) -> None:
     """Tells who listens, unless the call of torch's own Python code that this is part of was told before."""
     if not listeners():
@@ -36,10 +43,12 @@ def report(verdict: Verdict, moved: int | None = None) -> None:
     frame = _without_own(sys._getframe(1))
     outermost = _call_of_torch(frame)
     if outermost is not None:
-        if isinstance(outermost.f_trace, _Told):
+        if isinstance(outermost.f_trace, _Told) or outermost is _thread.told:
             return
         if outermost.f_trace is None:
             outermost.f_trace = _TOLD
+        else:  # a debugger's or a profiler's: then the frame itself is kept until the next report
+            _thread.told = outermost
     composite = waiting_composite(frame, outermost) if outermost is not None else None
     told: Composite | Verdict = composite if composite is not None else verdict
     stack = tuple(one for one in stack_from(frame) if one.origin is not Origin.HOSTLINT)

@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -38,8 +40,6 @@ def on_device(*size: int) -> torch.Tensor:
 
 
 def here() -> int:
-    import sys
-
     return sys._getframe(1).f_lineno
 
 
@@ -124,6 +124,33 @@ class TestOneForEachCall:
         norm = nn.BatchNorm1d(2, momentum=None)
         told = events_of(lambda: norm.to("cuda")(on_device(4, 2))).told
         assert told == [("upload", "Tensor.to"), ("hidden-wait", "torch.nn.BatchNorm.forward")]
+
+    def test_a_module_that_waits_below_python_is_judged_whole(self) -> None:
+        layer = nn.TransformerEncoderLayer(8, 2, dim_feedforward=8, batch_first=True)
+        encoder = nn.TransformerEncoder(layer, 2).eval()
+
+        def encode() -> None:
+            hidden = torch.zeros(2, 4, dtype=torch.bool, device="cuda")
+            encoder.to("cuda")(on_device(2, 4, 8), src_key_padding_mask=hidden)
+            encoder(on_device(2, 4, 8))
+
+        with torch.no_grad():
+            assert events_of(encode).told == [("upload", "Tensor.to"), ("hidden-wait", "torch.nn.TransformerEncoder.forward")]
+
+    def test_a_tracer_changes_nothing(self) -> None:
+        def trace(frame: FrameType, event: str, argument: object) -> Any:
+            return trace
+
+        def body() -> None:
+            sys.settrace(trace)
+            try:
+                torch.distributions.Normal(on_device(2), on_device(2) + 1)
+                str(on_device(3))
+            finally:
+                sys.settrace(before)
+
+        before = sys.gettrace()
+        assert events_of(body).told == [("hidden-wait", "torch.distributions.Normal"), ("read", "Tensor.__repr__")]
 
     def test_an_indexed_update_is_a_read_and_a_write(self) -> None:
         def update() -> None:

@@ -299,10 +299,20 @@ class TestTheRestOfTorch:
                 torch.randn(4, generator=generator)
             assert drawn.cpu().tolist() == torch.randn(4, generator=torch.Generator().manual_seed(3)).tolist()
 
-    def test_compiled_code_runs(self) -> None:
+    def test_compiled_code_runs_as_it_is_written(self) -> None:
+        compilations: list[object] = []
+
+        def backend(graph: Any, example: object) -> Any:
+            compilations.append(example)
+            return graph.forward
+
+        compiled = torch.compile(lambda x: x * 2 + 1, backend=backend)
         with simulate_cuda():
-            compiled = torch.compile(lambda x: x * 2 + 1, backend="eager")
             assert place(compiled(torch.ones(2, device="cuda"))) == "cuda"
+            assert place(torch.compile(lambda x: x - 1, backend=backend)(torch.ones(2, device="cuda"))) == "cuda"
+        assert compilations == []
+        assert compiled(torch.ones(2)).tolist() == [3.0, 3.0]
+        assert len(compilations) == 1
 
     def test_modes(self) -> None:
         with simulate_cuda(), torch.inference_mode():
