@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hostlint.cli import output
 from hostlint.cli.scan import coloured
+from hostlint.confirm.naming import as_seen
 
 if TYPE_CHECKING:
     from hostlint.confirm.record import Record
@@ -18,6 +19,7 @@ FORMS = {"text": "confirm_text", "json": "confirm_json", "html": "confirm_html",
 
 def show(record: Record, given: Mapping[str, Any]) -> None:
     """Writes the report that the options ask for, and the page of --html beside it."""
+    record = as_seen(record)
     in_colours = coloured(given["color"], None if given["output_file"] else sys.stdout)
     output.write(render(record, given["output_format"], in_colours), given["output_file"])
     if given.get("html"):

@@ -11,8 +11,13 @@ from hostlint.cli.sections import SectionedCommand
 from hostlint.errors import FAILURE, FINDINGS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from hostlint.cli.run import Run
     from hostlint.fix.report import Told
     from hostlint.fix.rounds import FixedFile, Result
+    from hostlint.scan import Outcome, Wish
 
 
 @click.command(cls=SectionedCommand)
@@ -34,7 +39,8 @@ def fix(**given: Any) -> int:
     run = prepared(given)
     wanted = Wanted(given["review"], given["baselined"])
     data = run.standard.data if run.standard else None
-    result = Fixer(lambda texts: run.scan(Wish(subtract=False, fixes=True, texts=texts)), wanted, data).run()
+    scan = _scan(run, given["record"])
+    result = Fixer(lambda texts: scan(Wish(subtract=False, fixes=True, texts=texts)), wanted, data).run()
     told = Told(result, wanted, given["diff"])
     if given["diff"]:
         _print_diff(result)
@@ -48,6 +54,16 @@ def fix(**given: Any) -> int:
     for error in told.errors:
         click.echo(f"hostlint: error: {error.path}:{error.line}: {error.message}", err=True)
     return _status(told, given["diff"], given["exit_zero"])
+
+
+def _scan(run: Run, record: Path | None) -> Callable[[Wish], Outcome]:
+    """How to scan: with the verdicts of a record, where there is one."""
+    if record is None:
+        return run.scan
+    from hostlint.cli.recorded import Recorded
+
+    recorded = Recorded.of(run, record)
+    return lambda wish: recorded.scan(wish).outcome
 
 
 def _print_diff(result: Result) -> None:

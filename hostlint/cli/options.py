@@ -50,6 +50,7 @@ what_fails = together(
     _COUNTS.option("--fail-on", type=click.Choice(list(SEVERITIES)), help="The least severity for exit status 1.  [default: warning]"),
     _COUNTS.option("--exit-zero", is_flag=True, help="Exit with 0 although there are findings."),
     _COUNTS.option("--baseline", type=_FILE, metavar="FILE", help="Leave out the findings that this file knows."),
+    _COUNTS.option("--record", type=_FILE, metavar="FILE", help="Take verdicts, and severities, from a run that `confirm` kept."),
 )
 
 how_to_report = together(

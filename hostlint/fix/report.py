@@ -5,8 +5,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from hostlint.confirm.grade import urgency
 from hostlint.model import Applicability, FileError, Finding
 from hostlint.report.style import SEVERITY_STYLES, Line, write
+from hostlint.report.verdict import verdict
 
 if TYPE_CHECKING:
     from hostlint.fix.rounds import Left, Result, Wanted
@@ -45,18 +47,23 @@ def render(told: Told, coloured: bool) -> str:
 
 def _lines(told: Told) -> Iterator[Line]:
     verb = "would fix" if told.dry else "fixed"
-    for finding in told.mended:
+    for finding in sorted(told.mended, key=urgency):
         message = finding.fix.message if finding.fix is not None else ""
-        yield [(_place(finding), ""), (verb, "green"), (f" {finding.code} {finding.name}: {message}", "")]
-    for left in told.result.left:
+        yield [(_place(finding), ""), (verb, "green"), (f" {finding.code} {finding.name}: {message}{_run(finding)}", "")]
+    for left in sorted(told.result.left, key=lambda one: urgency(one.finding)):
         style = SEVERITY_STYLES[left.finding.severity.value]
         message = left.finding.message.partition("; ")[0]
-        yield [(_place(left.finding), ""), (left.finding.code, style), (f" {left.finding.name} {message}{_why_left(left)}", "")]
+        words = f" {left.finding.name} {message}{_why_left(left)}{_run(left.finding)}"
+        yield [(_place(left.finding), ""), (left.finding.code, style), (words, "")]
     yield [(_numbers(told, verb), "")]
 
 
 def _place(finding: Finding) -> str:
     return f"{finding.path}:{finding.span.line}:{finding.span.column}: "
+
+
+def _run(finding: Finding) -> str:
+    return f" [{verdict(finding.confirmed)}]" if finding.confirmed is not None else ""
 
 
 def _why_left(left: Left) -> str:

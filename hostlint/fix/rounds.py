@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from hostlint import baseline
 from hostlint.cache import digest
+from hostlint.confirm.grade import urgency
 from hostlint.fix.checks import Comments, Entry, compare, trouble_of
 from hostlint.fix.edits import Patch, Text, joined
 from hostlint.fix.files import Original, UnfixableError, decoded
@@ -142,6 +143,7 @@ class Fixer:
         patches = {}
         for path, here in entries.items():
             chosen = [one for one in here if self.wanted.covers(one) and _key(one.finding) not in self._withheld]
+            chosen.sort(key=lambda one: urgency(one.finding))  # of two fixes that overlap the first goes in
             text = files.text(path) if chosen else None
             if text is not None:
                 patch, mended = self._patch(Text(text), chosen)

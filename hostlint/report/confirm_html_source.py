@@ -30,20 +30,19 @@ class Piece:
 
 
 class Code:
-    """Looks for the record's files from the working directory. One whose content is not what was scanned is not shown: so a record can
-    put no other file into a page."""
+    """Looks for the record's files in the working directory and in the project. One whose content is not what was scanned is not shown:
+    so a record can put no other file into a page."""
 
     def __init__(self, record: Record) -> None:
         working = Path.cwd()
-        self._record = record
-        self._folders = (find_root((), working), working)
+        self._digests = record.digests
+        self._folders = (working, find_root((), working))
         self._sources = Sources(working)
         self._found: dict[str, Path | None] = {}
 
     def finding(self, finding: dict[str, Any]) -> tuple[Markup, Markup] | None:
         """A finding's first line, and the lines around it, its expression marked; None where the file is not at hand as it was."""
-        path = self._record.paths.get(finding["path"], finding["path"])
-        return self._shown(path, Piece(finding["line"], finding["column"], finding["end_line"], finding["end_column"]))
+        return self._shown(finding["path"], Piece(finding["line"], finding["column"], finding["end_line"], finding["end_column"]))
 
     def place(self, path: str, line: int) -> tuple[Markup, Markup] | None:
         """The same of a whole line of a file, by its name in the record."""
@@ -70,13 +69,10 @@ class Code:
 
     def _file(self, path: str) -> Path | None:
         if path not in self._found:
-            wanted = self._record.digests.get(path)
-            self._found[path] = next((file for file in self._candidates(path) if wanted and digest(file) == wanted), None)
+            wanted = self._digests.get(path)
+            files = (folder / path for folder in self._folders)
+            self._found[path] = next((file for file in files if wanted and digest(file) == wanted), None)
         return self._found[path]
-
-    def _candidates(self, path: str) -> list[Path]:
-        named = [Path.cwd() / name for name, other in self._record.paths.items() if other == path]
-        return [*(folder / path for folder in self._folders), *named]
 
 
 def _indent(text: str) -> int:

@@ -5,10 +5,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostlint.model import Applicability, ChainLink, Finding, HeatLevel
+from hostlint.report.confirm_words import place, plural
 from hostlint.report.frame import frame
 from hostlint.report.style import GUTTER, SEVERITY_STYLES, Line, write
+from hostlint.report.verdict import verdict, verdicts
 
 if TYPE_CHECKING:
+    from hostlint.confirm.record import Event
     from hostlint.report.base import Report
 
 _HEAT_WORDS = {
@@ -27,6 +30,9 @@ def render(report: Report) -> str:
 def _lines(report: Report) -> Iterator[Line]:
     for finding in report.result.findings:
         yield from _finding(finding, report)
+        yield []
+    for event in report.unpredicted:
+        yield from _unpredicted(event)
         yield []
     for error in report.result.errors:
         yield [("error", SEVERITY_STYLES["error"]), (f": {error.message}", "bold")]
@@ -50,9 +56,17 @@ def _finding(finding: Finding, report: Report) -> Iterator[Line]:
         yield [(f"{'':{margin}} = ", GUTTER), (f"{label}: ", "bold"), (text, "")]
 
 
+def _unpredicted(event: Event) -> Iterator[Line]:
+    times = plural(event.count, "time")
+    yield [("unpredicted", "bold magenta"), (f": {event.call} ({event.kind}) {times} in the run, and no finding explains it", "")]
+    yield [(" --> ", GUTTER), (place(event), "")]
+
+
 def _remarks(finding: Finding) -> Iterator[tuple[str, str]]:
     if finding.heat.chain or finding.heat.level is not HeatLevel.COLD:
         yield "hot" if finding.heat.level >= HeatLevel.CALL else "heat", _HEAT_WORDS[finding.heat.level] + _chain(finding.heat.chain)
+    if finding.confirmed is not None:
+        yield "run", verdict(finding.confirmed)
     if finding.kind_evidence:
         yield "why", f"{finding.kind_evidence} ({finding.confidence.label})"
 
@@ -75,10 +89,7 @@ def summary(report: Report) -> str:
     """One sentence with the numbers."""
     count = report.result.summary
     left_out = [f"{number} {word}" for number, word in ((count.suppressed, "suppressed"), (count.baselined, "in the baseline")) if number]
-    found = f"Found {_plural(count.findings, 'finding')}" if count.findings else "No findings"
-    errors = f", {_plural(len(report.result.errors), 'error')}" if report.result.errors else ""
-    return f"{found}{errors} in {_plural(count.files, 'file')}" + (f" ({', '.join(left_out)})." if left_out else ".")
-
-
-def _plural(number: int, word: str) -> str:
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+    found = f"Found {plural(count.findings, 'finding')}" if count.findings else "No findings"
+    errors = f", {plural(len(report.result.errors), 'error')}" if report.result.errors else ""
+    run = f" By the run: {said}." if (said := verdicts(report.result.findings)) else ""
+    return f"{found}{errors} in {plural(count.files, 'file')}" + (f" ({', '.join(left_out)})." if left_out else ".") + run
