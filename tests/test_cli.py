@@ -233,5 +233,5 @@ def test_version(hostlint: Run) -> None:
 
 def test_help_lists_the_commands_that_exist(hostlint: Run) -> None:
     listed = hostlint("--help").stdout.partition("Commands:\n")[2]
-    commands = ["scan", "fix", "confirm", "report", "rule", "explain", "baseline", "version"]
+    commands = ["scan", "fix", "confirm", "report", "rule", "explain", "baseline", "test", "version"]
     assert [line.split()[0] for line in listed.splitlines()] == commands

@@ -20,6 +20,7 @@ _COMMANDS = {
     "rule": "rule",
     "explain": "rule",
     "baseline": "baseline",
+    "test": "test",
     "version": "version",
 }
 
