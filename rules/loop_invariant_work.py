@@ -10,6 +10,11 @@ has been worth two percent of a request; for one small mask it is a launch a pas
 - In a loop over blocks, before that loop; the result is then shared by the blocks, so that none may write into it.
 - Where only some passes need it, compute it at the first that does and keep it for the request, never longer.
 
+`hostlint fix` moves the assignment (or gives the expression a name) where every pass reaches it and the loop binds and writes to nothing
+that it is made of, under any name that the function gives it. It is exact for a cast of a tensor that the function made itself, where the
+tensor and the result meet only operations that make new tensors, and no gradient runs through: a cast cannot fail, so that it may also run
+for a loop without passes. Else it is for review: a call in the loop may write into an operand, or into the one result that is shared now.
+
 With gradients, one shared result sums the gradients of all passes at one place: equal up to the order of the sum.
 
 ## Not flagged
@@ -31,7 +36,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
-from hostlint.model import Severity
+from hostlint.fix.hoist import hoisted
+from hostlint.model import Applicability, Severity
 from hostlint.rule import Example, Problem, Rule
 from hostlint.wording import when, whole
 
@@ -39,12 +45,18 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from hostlint.facts.fact import Fact
+    from hostlint.fix.place import Place
+    from hostlint.model import Fix
 
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
     return Problem(
         f"`{whole(node)}` gives the same result in every pass, {when(fact)}: {fact.evidence}; compute it once before the loop and use that"
     )
+
+
+def fix(place: Place) -> Fix | None:
+    return hoisted(place, int(place.fact.detail)) if place.fact.detail.isdecimal() else None
 
 
 RULE = Rule(
@@ -54,6 +66,7 @@ RULE = Rule(
     kinds=(FactKind.INVARIANT_WORK,),
     check=check,
     severity=Severity.NOTE,
+    fix=fix,
     examples=(
         Example(
             bad="""\
@@ -79,11 +92,12 @@ net = torch.nn.Linear(8, 8).cuda()
 def denoise(x, text_mask, steps: int):
     mask = text_mask.cuda()
     keep = mask.float()
-    row = mask[None, :]
     for step in range(steps):
+        row = mask[None, :]
         x = net(x * keep) * row + x.float() * step
     return x
 """,
+            fix=Applicability.REVIEW,
         ),
         Example(
             bad="""\
@@ -122,6 +136,7 @@ class Decoder(nn.Module):
             x = layer(x) + context + self.drop(text)
         return x
 """,
+            fix=Applicability.REVIEW,
         ),
         Example(
             bad="""\
@@ -135,7 +150,7 @@ def guide(x, positive, negative, steps: int):
     seen = torch.zeros(8, device="cuda")
     for step in range(steps):
         both = torch.cat([negative, positive])  # expect
-        seen[step] = 1.0
+        seen[step : step + 1] = 1.0
         past = seen.half()
         noise = torch.randn_like(positive)
         x = net(torch.cat([x, x]) + both + past) + noise
@@ -158,7 +173,39 @@ def guide(x, positive, negative, steps: int):
         x = net(torch.cat([x, x]) + both + past) + noise
     return x
 """,
-            also=(),
+            fix=Applicability.REVIEW,
+        ),
+        Example(
+            bad="""\
+import torch
+
+net = torch.nn.Linear(4, 4).to("cuda")
+
+
+def weighted(x, steps: int):
+    ahead = torch.arange(4, device="cuda") > 1
+    for step in range(steps):
+        # what the mask leaves
+        held = ahead.long()  # expect
+        x = net(torch.where(ahead, x, held)) + step
+    return x
+""",
+            good="""\
+import torch
+
+net = torch.nn.Linear(4, 4).to("cuda")
+
+
+def weighted(x, steps: int):
+    ahead = torch.arange(4, device="cuda") > 1
+    # what the mask leaves
+    held = ahead.long()
+    for step in range(steps):
+        x = net(torch.where(ahead, x, held)) + step
+    return x
+""",
+            fix=Applicability.EXACT,
+            trials=("(torch.manual_seed(0), weighted(torch.arange(4.0), 3))[1]", "weighted(torch.ones(4, requires_grad=True), 0)"),
         ),
     ),
 )

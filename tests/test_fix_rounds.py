@@ -44,6 +44,7 @@ class Scanner:
     baseline: Path | None = None
     texts: list[str] = field(default_factory=list)
     broken: Callable[[str], bool] = lambda text: False
+    notes: frozenset[str] = frozenset()  # the codes of findings that are notes
 
     def __call__(self, texts: Mapping[Path, str]) -> Outcome:
         text = texts.get(FILE, self.text)
@@ -63,8 +64,9 @@ class Scanner:
     def _finding(self, text: str, number: int, hit: re.Match[str]) -> Finding:
         code = self.words[hit[1]]
         fix = self.make(text, number, hit)
+        severity = Severity.NOTE if code in self.notes else Severity.WARNING
         return Finding(
-            code, f"rule-{code}", "mod.py", span(number, hit), "it waits", Severity.WARNING, Confidence.CERTAIN, "f", Heat(HeatLevel.LOOP),
+            code, f"rule-{code}", "mod.py", span(number, hit), "it waits", severity, Confidence.CERTAIN, "f", Heat(HeatLevel.LOOP),
             "", fix, (number, number),
         )  # fmt: skip
 
@@ -142,6 +144,28 @@ def test_a_finding_that_would_come_takes_the_fix_back() -> None:
         ("HL201", "HL101 rule-HL101 would come in its place"),
         ("HL101", ""),
     ]
+
+
+def test_a_lesser_finding_at_the_mended_place_is_let_through() -> None:
+    def make(text: str, line: int, found: re.Match[str]) -> Fix | None:
+        return exact(Edit(span(line, found), "note")) if found[1] == "bad" else None
+
+    scanner = Scanner("x = bad\n", make, {"bad": "HL201", "note": "HL301"}, notes=frozenset({"HL301"}))
+    result = run(scanner)
+    assert text_of(result, scanner) == "x = note\n"
+    assert [(one.finding.code, one.withheld) for one in result.left] == [("HL301", "")]
+    grave = Scanner("x = bad\n", make, {"bad": "HL201", "note": "HL301"})
+    assert text_of(run(grave), grave) == "x = bad\n"
+
+
+def test_a_lesser_finding_elsewhere_takes_the_fix_back() -> None:
+    def make(text: str, line: int, found: re.Match[str]) -> Fix | None:
+        return exact(Edit(span(line, found), "good"), Edit(Span(1, 1, 1, 1), "note\n")) if found[1] == "bad" else None
+
+    scanner = Scanner("y = 1\nx = bad\n", make, {"bad": "HL201", "note": "HL301"}, notes=frozenset({"HL301"}))
+    result = run(scanner)
+    assert text_of(result, scanner) == "y = 1\nx = bad\n"
+    assert [one.withheld for one in result.left] == ["HL301 rule-HL301 would come in its place"]
 
 
 def test_findings_of_others_may_move() -> None:

@@ -88,6 +88,8 @@ def compare(patch: Patch, mended: Sequence[Entry], others: Sequence[Entry], now:
             left.append(Entry(found, same.known))
         elif stays is not None:
             refused.append((stays, "the finding would stay"))
+        elif any(_uncovers(patch, one, found, after) for one in mended):
+            left.append(Entry(found))
         else:
             reason = f"{code} {found.name} would come in its place"
             refused += [(entry, reason) for entry in _causes(patch, mended, found, offset)]
@@ -103,6 +105,15 @@ def _inside(one: Entry, other: Entry) -> bool:
 def _covers(patch: Patch, entry: Entry, offset: int) -> bool:
     start, end = patch.moved_span(entry.finding.span)
     return start <= offset < max(end, start + 1)
+
+
+def _uncovers(patch: Patch, entry: Entry, found: Finding, after: Text) -> bool:
+    """Whether a finding was hidden by a graver one at the same place, which is mended now: better than before, if not good yet."""
+    if found.severity.rank >= entry.finding.severity.rank:
+        return False
+    start, end = patch.moved_span(entry.finding.span)
+    first, last = after.offset(found.span.line, found.span.column), after.offset(found.span.end_line, found.span.end_column)
+    return first < max(end, start + 1) and start < last
 
 
 def _causes(patch: Patch, mended: Sequence[Entry], found: Finding, offset: int) -> Sequence[Entry]:
