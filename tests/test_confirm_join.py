@@ -13,7 +13,7 @@ from hostlint.errors import UsageError
 from hostlint.model import ChainLink, Confidence, Finding, Heat, HeatLevel, Severity, Span
 
 PROCESS = Process(1, 0, "started", "", ("a.py",), "3.11.7", 0.0, torch="2.13.0", device="cuda", watching=True)
-FACTS = {"HL101": frozenset({"item"}), "HL102": frozenset({"scalar-cast"})}
+FACTS = {"HL101": frozenset({"item"}), "HL102": frozenset({"scalar-cast"}), "HL404": frozenset({"collector-off"})}
 
 
 def finding(code: str, line: int, end: int | None = None) -> Finding:
@@ -53,7 +53,14 @@ def join(made: Record, *findings: Finding, changed: Iterable[str] = ()) -> Join:
         ("HL401", "flush", Verdict.CONFIRMED),
         ("HL401", "read", Verdict.NO_WAIT),
         ("HL101", "collect", Verdict.NO_WAIT),
-        ("HL302", "read", Verdict.NO_WAIT),
+        ("HL302", "read", Verdict.NOT_MEASURED),  # no torch call stands there
+        ("HL302", "upload", Verdict.CONFIRMED),
+        ("HL501", "read", Verdict.CONFIRMED),
+        ("HL501", "flush", Verdict.NOT_MEASURED),  # a race is one without a wait, too
+        ("HL404", "read", Verdict.NOT_MEASURED),
+        ("HL901", "read", Verdict.NO_WAIT),
+        ("OWN101", "read", Verdict.CONFIRMED),  # a user's own rule
+        ("OWN101", "flush", Verdict.CONFIRMED),
     ],
 )
 def test_an_event_confirms_findings_of_its_family(code: str, kind: str, verdict: Verdict) -> None:

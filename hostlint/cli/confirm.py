@@ -60,15 +60,17 @@ def _arguments(program: tuple[str, ...], module: bool) -> tuple[str, ...]:
 
 
 def _scanned(given: dict[str, Any], arguments: tuple[str, ...]) -> tuple[Outcome, list[Finding]]:
-    """A scan at any heat and confidence, and those of its findings that the options ask for."""
+    """A scan at any heat and confidence, and those of its findings that the options ask for and a run can speak of."""
     from hostlint.cli.run import prepared
     from hostlint.model import Confidence, HeatLevel
     from hostlint.scan import Wish
+    from hostlint.suppress import OWN_FAMILY
 
     run = prepared({**given, "paths": given["scan"] or (_folder(arguments),), "stdin_filename": None, "baseline": None})
     everything = replace(run, settings=replace(run.settings, min_heat=HeatLevel.COLD, min_confidence=Confidence.POSSIBLE))
     outcome = everything.scan(Wish(subtract=False))
-    return outcome, [finding for finding in outcome.result.findings if run.settings.wants(finding)]
+    wanted = filter(run.settings.wants, outcome.result.findings)
+    return outcome, [finding for finding in wanted if not finding.code.startswith(OWN_FAMILY)]
 
 
 def _folder(arguments: tuple[str, ...]) -> str:

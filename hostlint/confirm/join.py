@@ -15,9 +15,11 @@ if TYPE_CHECKING:
 _WAITS = frozenset({"read", "data-dependent-size", "hidden-wait", "explicit-sync", "upload"})
 _SPEAKS_OF = {
     "HL1": _WAITS, "HL2": _WAITS, "HL3": frozenset({"upload"}), "HL4": frozenset({"flush", "collect", "explicit-sync"}),
-    "HL5": _WAITS,
+    "HL5": _WAITS, "HL9": frozenset(),
 }  # fmt: skip
-
+_EVERYTHING = _WAITS | _SPEAKS_OF["HL4"]  # what a user's own rules may speak of
+# Kinds of which a place that ran without an event is no sign: what they speak of shows elsewhere, or later.
+_SHOWN_ELSEWHERE = frozenset({"collector-off", "unguarded-collections"})
 
 SELDOM = 4  # what happens in fewer than every fourth step is not the step's
 
@@ -44,8 +46,6 @@ class Confirmed:
     @property
     def per_step(self) -> float | None:
         return self.count / self.steps if self.steps else None
-
-
 
 
 @dataclass(frozen=True)
@@ -124,10 +124,21 @@ class Join:
     def _without_events(self, finding: Finding, steps: int) -> Confirmed:
         ran = self.record.ran.get(self.paths[finding.path], ())
         if any(finding.span.line <= line <= finding.span.end_line for line in ran):
-            return Confirmed(Verdict.NO_WAIT, steps=steps)
+            silent = self._says_nothing(finding)
+            return Confirmed(Verdict.NOT_MEASURED, why=silent) if silent else Confirmed(Verdict.NO_WAIT, steps=steps)
         if not any(process.watching for process in self.record.processes):
             return Confirmed(Verdict.NOT_MEASURED, why="another tool traces the program, so it is not known which lines ran")
         return Confirmed(Verdict.NOT_REACHED)
+
+    def _says_nothing(self, finding: Finding) -> str:
+        """Why it means nothing that no event came of a place that ran; empty where it does."""
+        if finding.code.startswith("HL5"):
+            return "no count of waits shows whether a result is right"
+        if self.facts.get(finding.code, frozenset()) & _SHOWN_ELSEWHERE:
+            return "what it speaks of shows in other places"
+        if self._is_redone(finding) and not any(self._at(finding, one.path, one.line) for one in self.record.repeats):
+            return "no torch call stands there whose arguments could be compared"
+        return ""
 
     def _not_measured(self, finding: Finding) -> str:
         path = self.paths.get(finding.path)
@@ -152,7 +163,7 @@ class Join:
 
     def _bears_out(self, event: Event, finding: Finding) -> bool:
         inside = finding.span.line <= event.place.line <= finding.span.end_line
-        return inside and event.kind in _SPEAKS_OF.get(finding.code[:3], frozenset())
+        return inside and event.kind in _SPEAKS_OF.get(finding.code[:3], _EVERYTHING)
 
     @cached_property
     def _by_path(self) -> dict[str, list[Finding]]:
