@@ -63,12 +63,19 @@ def _finished(call: Call) -> None:
 
 
 def _report(call: Call, verdict: Verdict) -> None:
-    stack = stack_from(sys._getframe(1))
+    stack = _callers(stack_from(sys._getframe(1)))
     inside_torch = bool(stack) and stack[0].origin is Origin.TORCH
     kind = EventKind.HIDDEN_WAIT if inside_torch and verdict.kind is EventKind.READ else verdict.kind
     name = _torch_function(stack) if inside_torch else verdict.call
     moved = bytes_moved(verdict, call.args, call.result)
     _emit(kind, stack, name, call.start_s, call.waited_s, fact=verdict.fact, moved=moved, waits=call.waits)
+
+
+def _callers(stack: tuple[Frame, ...]) -> tuple[Frame, ...]:
+    """Without the frames of the called function itself, which torch's functions in Python leave behind on their way to the mode."""
+    if stack and stack[0].function == "handle_torch_function" and stack[0].origin is Origin.TORCH:
+        return stack[2:]
+    return stack
 
 
 def _explicit(name: str, start_s: float, blocked_s: float) -> None:

@@ -229,6 +229,18 @@ def test_assert_no_cuda_sync_returns_the_result(modes: list[object]) -> None:
     assert_no_cuda_sync(outer, allow=["test_no_cuda_sync.py:reads"])
 
 
+def test_a_function_that_torch_has_in_python_is_named_and_its_caller_is_the_place(modes: list[object]) -> None:
+    def waits(*args: object) -> torch.Tensor:
+        reads()
+        return torch.ones(1)
+
+    with mock.patch.object(torch._VF, "dropout", waits), pytest.raises(AssertionError) as failed, no_cuda_sync():
+        torch.nn.functional.dropout(torch.ones(1), 0.5)
+    lines = str(failed.value).splitlines()
+    assert "torch.nn.functional.dropout" in lines[1]
+    assert "test_a_function_that_torch_has_in_python" in lines[2]
+
+
 def test_a_compiled_layer_goes_through_and_its_calls_are_seen() -> None:
     compiled = torch.compile(lambda x: torch.sin(x) * 2, backend="eager", fullgraph=True)
     calls: list[Call] = []
