@@ -87,7 +87,8 @@ def main() -> None:
         simulated, got = steps("cuda", chosen.width, chosen.tokens, chosen.steps)
     assert torch.equal(expected.view(torch.int32), got.view(torch.int32))
     one, other = statistics.median(plain), statistics.median(simulated)
-    print(f"width {chosen.width}, {chosen.tokens} tokens: CPU {one * 1e3:.2f} ms a step, stand-in {other * 1e3:.2f} ms: {other / one:.2f} times")
+    size = f"width {chosen.width}, {chosen.tokens} tokens"
+    print(f"{size}: CPU {one * 1e3:.2f} ms a step, stand-in {other * 1e3:.2f} ms: {other / one:.2f} times")
     print(Counter(f"{event.kind} {event.call} line {event.line}" for event in events))
 
 

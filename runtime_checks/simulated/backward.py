@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from hostlint.runtime_checks.patches import Patch
 from hostlint.runtime_checks.simulated.mixing import Mix, places_in
-from hostlint.runtime_checks.simulated.mode import SimulatedMode, current_mode, put_new_on_device, switched_on
+from hostlint.runtime_checks.simulated.mode import SimulatedMode, current_mode, judge, put_new_on_device, switched_on
 from hostlint.runtime_checks.simulated.places import put_on_device, put_result_on_device
 
 
@@ -36,7 +36,7 @@ class _Gradients(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch l
             if mix is Mix.HOST:
                 return func(*args, **kwargs)
             if mix is Mix.DEVICE:  # a scalar that the engine makes has no place
-                self.mode.judged(func, args, kwargs)
+                judge(func, args, kwargs)
             result = func(*args, **kwargs)
             if mix is Mix.DEVICE:
                 put_result_on_device(result)

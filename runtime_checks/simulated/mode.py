@@ -28,7 +28,6 @@ class SimulatedMode(TorchFunctionMode):
     def __init__(self, plans: Plans) -> None:
         super().__init__()
         self.plans = plans
-        self.quiet = 0  # inside a call that has been reported: what it does in Python is part of it
         self.handling = 0
         self.all_on_device = False  # the call being handled has tensors of the device alone
         self._bodies: list[Call] = []  # those that run, outermost first
@@ -47,24 +46,11 @@ class SimulatedMode(TorchFunctionMode):
             self.handling -= 1
             self.all_on_device = before
 
-    def verdict(self, func: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Verdict | None:
-        """What the table says, unless the call is part of one that has been reported."""
-        return None if self.quiet else judge_call(func, args, kwargs, place_of, is_pinned=is_pinned)
-
-    def judged(self, func: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
-        """Reports the call if the table says that it waits; whether it does."""
-        verdict = self.verdict(func, args, kwargs)
-        if verdict is None:
-            return False
-        report(verdict, bytes_moved(verdict, args, None))
-        return True
-
-    def done(self, func: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any], waits: bool) -> Any:
+    def done(self, func: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Runs the call: torch's Python functions under this mode, so that what they do inside is seen."""
         body = self.plans.bodies.of(func)
         if body is None or (self._bodies and self._bodies[-1] is func and self.plans.bodies.is_its_own_twin(func)):
             return func(*args, **kwargs)
-        self.quiet += waits
         self._bodies.append(func)
         _push(self)
         try:
@@ -72,7 +58,6 @@ class SimulatedMode(TorchFunctionMode):
         finally:
             _pop()
             self._bodies.pop()
-            self.quiet -= waits
 
 
 class Plans:
@@ -92,18 +77,29 @@ class Plans:
             return handler
 
 
+def verdict_on(func: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Verdict | None:
+    return judge_call(func, args, kwargs, place_of, is_pinned=is_pinned)
+
+
+def judge(func: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    """Reports the call if the table says that it waits."""
+    verdict = verdict_on(func, args, kwargs)
+    if verdict is not None:
+        report(verdict, bytes_moved(verdict, args, None))
+
+
 def plain_call(mode: SimulatedMode, func: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call without anything of its own: its result lives where its arguments do."""
     if kwargs and kwargs.get("device") is not None:
         return mode.plans.with_device(mode, func, args, kwargs)
     mix = places_in(args, kwargs)
     if mix is Mix.HOST:
-        return mode.done(func, args, kwargs, waits=False)
-    waits = mode.judged(func, args, kwargs)
+        return mode.done(func, args, kwargs)
+    judge(func, args, kwargs)
     if mix is not Mix.DEVICE:
         demand_one_place(func, args, kwargs, mix)
     mode.all_on_device = mix is Mix.DEVICE
-    result = mode.done(func, args, kwargs, waits)
+    result = mode.done(func, args, kwargs)
     if getattr(func, "__name__", "") in HOST_RESULTS:
         put_result_on_device(result[0])
     elif mix is Mix.DEVICE:

@@ -50,18 +50,11 @@ def _judged(name: str, op: Op) -> Callable[[Callable[..., object]], Callable[...
     def replacement(original: Callable[..., object]) -> Callable[..., object]:
         @wraps(original)
         def forward(self: torch.nn.Module, *args: Any, **kwargs: Any) -> object:
-            mode = current_mode()
-            if mode is None or mode.quiet:
-                return original(self, *args, **kwargs)
-            verdict = _verdict(name, (self, *args), {**kwargs, **_constructed(self, made_with)})
-            if verdict is None:
-                return original(self, *args, **kwargs)
-            report(replace(verdict, call=f"torch.nn.{verdict.call}"))
-            mode.quiet += 1
-            try:
-                return original(self, *args, **kwargs)
-            finally:
-                mode.quiet -= 1
+            if current_mode() is not None:
+                verdict = _verdict(name, (self, *args), {**kwargs, **_constructed(self, made_with)})
+                if verdict is not None:
+                    report(replace(verdict, call=f"torch.nn.{verdict.call}"))
+            return original(self, *args, **kwargs)
 
         return forward
 

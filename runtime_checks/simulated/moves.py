@@ -11,6 +11,7 @@ from torch.utils import _device as default_device
 from hostlint.runtime_checks.calls import bytes_moved
 from hostlint.runtime_checks.simulated.devices import as_device, real
 from hostlint.runtime_checks.simulated.mixing import Mix, demand_one_place, places_in
+from hostlint.runtime_checks.simulated.mode import judge, plain_call, verdict_on
 from hostlint.runtime_checks.simulated.places import CPU, CUDA, is_on_device, is_pinned, pin, put_on_device, same_storage
 from hostlint.runtime_checks.simulated.reports import report
 
@@ -103,7 +104,7 @@ def _moved(mode: SimulatedMode, func: Call, args: Args, kwargs: Kwargs, target: 
         return result
     if device is not None and device.type not in ("cuda", "cpu"):
         return tensor.to(device, target.dtype or tensor.dtype, copy=target.copy, **options)
-    verdict = mode.verdict(func, args, kwargs)
+    verdict = verdict_on(func, args, kwargs)
     result = _copied(tensor, target.dtype or tensor.dtype, options, there)
     if verdict is not None:
         report(verdict, bytes_moved(verdict, args, result))
@@ -145,7 +146,7 @@ class _Move(torch.autograd.Function):
 def copy_(mode: SimulatedMode, func: Call, args: Args, kwargs: Kwargs) -> Any:
     """The one call that writes from either place into the other."""
     source = args[1] if len(args) > 1 else kwargs.get("src", kwargs.get("other"))
-    verdict = mode.verdict(func, args, kwargs)
+    verdict = verdict_on(func, args, kwargs)
     if verdict is not None:
         report(verdict, bytes_moved(verdict, (source,), source))
     return func(*args, **kwargs)
@@ -172,26 +173,24 @@ def with_device(mode: SimulatedMode, func: Call, args: Args, kwargs: Kwargs) -> 
     device = as_device(asked)
     _check_generator(kwargs.get("generator"), device)
     kwargs = {**kwargs, "device": device}
-    verdict = mode.verdict(func, args, kwargs)
+    verdict = verdict_on(func, args, kwargs)
     mix = places_in(args, kwargs)
     if mix not in (Mix.HOST, Mix.DEVICE) and "_like" not in getattr(func, "__name__", ""):
         demand_one_place(func, args, kwargs, mix)
     kwargs["device"] = real(device) if device is not None else None
     pinned = kwargs.pop("pin_memory", False)
-    result = mode.done(func, args, kwargs, verdict is not None)
+    result = mode.done(func, args, kwargs)
     if verdict is not None:
         report(verdict, bytes_moved(verdict, args, result))
     return _placed(result, args, there=device is not None and device.type == "cuda", pinned=pinned)
 
 
 def _undirected(mode: SimulatedMode, func: Call, args: Args, kwargs: Kwargs) -> Any:
-    from hostlint.runtime_checks.simulated.mode import plain_call
-
     pinned = kwargs.pop("pin_memory", False) if "pin_memory" in kwargs else False
     _check_generator(kwargs.get("generator"), None if places_in(args, {}) is Mix.DEVICE else CPU)
     if func is torch.tensor and not isinstance(args[0] if args else kwargs.get("data"), torch.Tensor):
-        mode_waits = mode.judged(func, args, kwargs)  # from tensors of the device, but on the host
-        return mode.done(func, args, kwargs, mode_waits)
+        judge(func, args, kwargs)  # from tensors of the device, but on the host
+        return mode.done(func, args, kwargs)
     result = plain_call(mode, func, args, kwargs)
     if pinned:
         pin(result)

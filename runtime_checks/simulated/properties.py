@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from hostlint.runtime_checks.simulated.mode import plain_call
+from hostlint.runtime_checks.simulated.mode import judge, plain_call
 from hostlint.runtime_checks.simulated.places import CUDA, is_on_device, is_pinned, put_on_device
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def numpy(mode: SimulatedMode, func: Call, args: Args, kwargs: Kwargs) -> Any:
         return func(*args, **kwargs)
     if not (kwargs.get("force") or args[1:] == (True,)):
         raise TypeError("can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.")
-    mode.judged(func, args, kwargs)
+    judge(func, args, kwargs)
     return func(tensor.clone(), force=True)
 
 
