@@ -9,6 +9,11 @@ uploaded as well.
 - Fixed positions: an index buffer (`register_buffer(..., persistent=False)`), or a tensor made once before the loop.
 - A mask on the host: turn it into a device mask once; then `x[mask] = number` is `masked_fill`.
 
+`hostlint fix` uploads a list of integers once, through a small function of the module that keeps it per device: an index tensor picks what
+the list picked, in memory of its own. It is made outside inference mode, so that autograd may keep it. Exact for a list in the source and
+a proved tensor; for review where the list is an attribute. Regular lists and ranges become slices, for review: a slice is a view, and past
+the end it is shorter where a list is an error.
+
 ## Not flagged
 Slices and integers; device tensors as index; a boolean host mask used for reading; lists and arrays that are indexed on the host.
 
@@ -32,6 +37,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
+from hostlint.model import Applicability
 from hostlint.rule import Example, Problem, Rule
 from hostlint.syntax import is_constant
 from hostlint.wording import text, when, whole
@@ -40,6 +46,8 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from hostlint.facts.fact import Fact
+    from hostlint.fix.place import Place
+    from hostlint.model import Fix
 
 KEPT = "keep the index on the device (a buffer, or a tensor made before the loop)"
 CHANGING = "one that changes each step: upload a step's indices together, `non_blocking`, from kept pinned memory"
@@ -81,12 +89,45 @@ def _regular(elements: list[cst.BaseExpression]) -> str:
     return f"{numbers[0]}:{numbers[-1] + 1}" + (f":{step}" if step > 1 else "")
 
 
+def fix(place: Place) -> Fix | None:
+    """`x[[0, 2, 4]]` to `x[0:5:2]`, `x[[0, 3, 5]]` to `x[index_on(x.device, 0, 3, 5)]`."""
+    import libcst as cst
+
+    from hostlint.fix.indices import kept_index
+
+    node = place.node
+    if not isinstance(node, cst.Subscript):
+        return None
+    parts = [part.slice.value for part in node.slice if isinstance(part.slice, cst.Index)]
+    uploaded = [part for part in parts if not isinstance(part, cst.Integer | cst.Ellipsis | cst.UnaryOperation) and text(part) != "None"]
+    if len(uploaded) != 1:
+        return None
+    sliced = _slice(uploaded[0])
+    if sliced:
+        assumed = "every position exists and nothing is written to the view that is read"
+        return place.fix(Applicability.REVIEW, f"take a slice, where {assumed}", place.replace(sliced, uploaded[0]))
+    return kept_index(place, node, uploaded[0])
+
+
+def _slice(index: cst.BaseExpression) -> str:
+    import libcst as cst
+
+    match index:
+        case cst.List(elements=elements):
+            words = _regular([element.value for element in elements])
+            return words if len(elements) > 2 or words.count(":") == 1 else ""
+        case cst.Call(func=cst.Name("range"), args=[_] | [cst.Arg(value=cst.Integer()), _] as bounds):
+            return _bounds([text(bound.value) for bound in bounds])
+    return ""
+
+
 RULE = Rule(
     code="HL204",
     name="host-index",
     summary="a device tensor is indexed with a list, a NumPy array or a host tensor",
     kinds=(FactKind.HOST_INDEX,),
     check=check,
+    fix=fix,
     examples=(
         Example(
             bad="""\
@@ -119,6 +160,40 @@ class Pick(nn.Module):
         first = self.gain[:, 0:3]
         return x @ (some + first)
 """,
+            fix=Applicability.REVIEW,
+        ),
+        Example(
+            bad="""\
+import functools
+
+import torch
+
+
+def corners(model, steps: int):
+    for step in range(1, steps):
+        grid = torch.linspace(0.0, step, 9, device="cuda")
+        model(grid[[0, 2, 6, 8]], grid[2:7])  # expect
+""",
+            good="""\
+import functools
+
+import torch
+
+
+@functools.lru_cache(maxsize=64, typed=True)
+def index_on(device, *positions):
+    \"""Integers as an index that lies on the device, uploaded once.\"""
+    with torch.inference_mode(False):
+        return torch.tensor(positions, device=device)
+
+
+def corners(model, steps: int):
+    for step in range(1, steps):
+        grid = torch.linspace(0.0, step, 9, device="cuda")
+        model(grid[index_on(grid.device, 0, 2, 6, 8)], grid[2:7])
+""",
+            fix=Applicability.EXACT,
+            trials=("[seen := [], corners(lambda *parts: seen.extend(parts), 3)]",),
         ),
         Example(
             bad="""\

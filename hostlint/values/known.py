@@ -54,13 +54,15 @@ class Known:
 
     @property
     def container(self) -> Value:
-        """What is written to: `x` in `x[i] = v` and in `x[i] op= v`."""
-        return self._of(self._store[2]) if self._store else UNKNOWN
+        """What is written to or read from: `x` in `x[i] = v`, in `x[i] op= v` and in `x[i]`."""
+        node = self._node
+        return self._of(node[2]) if node and node[0] in (Op.STORE, Op.INDEX) else UNKNOWN
 
     @property
     def index(self) -> Value:
-        """What it is written at: `i` in `x[i] = v`."""
-        return self._of(self._store[3]) if self._store else UNKNOWN
+        """Where it is written or read: `i` in `x[i] = v` and in `x[i]`."""
+        node = self._node
+        return self._of(node[3]) if node and node[0] in (Op.STORE, Op.INDEX) else UNKNOWN
 
     @property
     def stored(self) -> Value:

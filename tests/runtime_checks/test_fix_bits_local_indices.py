@@ -1,0 +1,88 @@
+"""Fixes of indices and sizes keep the bits: lists kept on the device, counts by scatter, sizes that the host knows."""
+from __future__ import annotations
+
+import pytest
+import torch
+
+from hostlint.fix.once import fixed_text
+from hostlint.runtime_checks.bits import difference, trial
+
+INDEX = """\
+import functools
+
+import torch
+
+
+@functools.lru_cache(maxsize=64, typed=True)
+def index_on(device, *positions):
+    \"\"\"Integers as an index that lies on the device, uploaded once.\"\"\"
+    with torch.inference_mode(False):
+        return torch.tensor(positions, device=device)
+
+
+"""
+PICK = """\
+import functools
+
+import torch
+
+
+def steps(model, given, count: int):
+    results = []
+    for i in range(count):
+        x = torch.zeros(4, 6, dtype=given.dtype, device="cuda")
+        x.copy_(given)
+        {}
+        model(x)
+        results += [x, y]
+    return results
+"""
+PICKS = [
+    ("y = x[[0, 3, 1]]", "y = x[index_on(x.device, 0, 3, 1)]"),
+    ("y = x[:, [-1, 0, 0]]", "y = x[:, index_on(x.device, -1, 0, 0)]"),
+    ("y = x[None, ..., [5, 2]]", "y = x[None, ..., index_on(x.device, 5, 2)]"),
+    ("y = x[1, [0, 1, 4]]", "y = x[1, index_on(x.device, 0, 1, 4)]"),
+    ("y = x[[2, 2, 9]]", "y = x[index_on(x.device, 2, 2, 9)]"),
+]
+SLICES = [
+    ("y = x[:, [0, 2, 4]] + 1", "y = x[:, 0:5:2] + 1"),
+    ("y = x[[1, 2, 3]] * 2", "y = x[1:4] * 2"),
+    ("y = x[:, range(count)] * 2", "y = x[:, :count] * 2"),
+    ("y = x[:, range(1, count)] * 2", "y = x[:, 1:count] * 2"),
+]
+LEFT = ["y = x[[0, 3], [1, 2]]", "y = model(x)[[0, 3]]", "y = x[[i, 3]]", "y = x[[True, False, True, True]]", "y = x[range(i, count)]"]
+GIVEN = "torch.arange(24.).view(4, 6).mul(0.1).requires_grad_()"
+
+
+@pytest.mark.parametrize(("before", "after"), PICKS, ids=[before for before, _ in PICKS])
+def test_a_list_is_uploaded_once(before: str, after: str) -> None:
+    program, wanted = PICK.format(before), INDEX + PICK.format(after).partition("import torch\n\n\n")[2]
+    assert fixed_text(program, "step.py") == wanted
+    assert difference(trial(program, f"steps(len, {GIVEN}, 3)"), trial(wanted, f"steps(len, {GIVEN}, 3)")) == ""
+
+
+@pytest.mark.parametrize(("before", "after"), SLICES, ids=[before for before, _ in SLICES])
+def test_a_regular_list_becomes_a_slice_for_review(before: str, after: str) -> None:
+    program, wanted = PICK.format(before), PICK.format(after)
+    assert fixed_text(program, "step.py") == program
+    assert fixed_text(program, "step.py", review=True) == wanted
+    assert difference(trial(program, f"steps(len, {GIVEN}, 3)"), trial(wanted, f"steps(len, {GIVEN}, 3)")) == ""
+
+
+@pytest.mark.parametrize("left", LEFT)
+def test_an_index_that_changes_or_means_something_else_is_left(left: str) -> None:
+    assert fixed_text(PICK.format(left), "step.py", review=True) == PICK.format(left)
+
+
+def test_a_kept_index_tells_masks_from_positions_and_serves_autograd() -> None:
+    names: dict[str, object] = {}
+    exec(compile(INDEX, "index.py", "exec"), names)  # noqa: S102 - what the fix writes
+    index_on = names["index_on"]
+    assert callable(index_on)
+    with torch.inference_mode():
+        index_on("cpu", 1, 0)
+    x = torch.ones(2, requires_grad=True)
+    x[index_on("cpu", 1, 0)].square().sum().backward()
+    assert torch.equal(x.grad, torch.full((2,), 2.0)) if x.grad is not None else False
+    assert index_on("cpu", 1, 0) is index_on("cpu", 1, 0)
+    assert index_on("cpu", True, False).dtype is torch.bool
