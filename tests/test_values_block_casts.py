@@ -130,3 +130,61 @@ class {name}(nn.Module):
     assert not told("Sampler", "attn_mask")
     run = "def run(q, masks, timesteps):\n    net = LocalAttention()\n    for t in timesteps:\n        q = net(q, masks[t])\n    return q\n"
     assert not told("LocalAttention", "attn_mask", f"\n\n{run}")
+
+
+CAST_ONCE = """\
+import torch
+from torch import nn
+
+
+class Block(nn.Module):
+    def forward(self, x, mask, temb):
+        {line}
+        return x
+
+
+class Stack(nn.Module):
+    def __init__(self, depth: int):
+        super().__init__()
+        self.blocks = nn.ModuleList(Block() for _ in range(depth))
+
+    def forward(self, x, mask, temb, other):
+        {before}
+        for block in self.blocks:
+            x = block(x, mask, temb)
+        return x
+"""
+
+
+def cast_once(line: str, before: str) -> bool:
+    text = CAST_ONCE.replace("{line}", line).replace("{before}", before)
+    return "HL303" in [finding.code for finding in scan_text(text, "stack.py")[0]]
+
+
+@pytest.mark.parametrize(
+    ("line", "before"),
+    [
+        ("x = x * mask.bool()", "mask = mask.bool()"),
+        ("x = x * mask.bool()", "if mask is not None:\n            mask = mask.bool()"),
+        ("x = x * mask.bool()", "mask = mask > 0"),
+        ("x = x * temb.float()", "temb = temb.unflatten(1, (6, -1)).float().view(1, 6, 1, -1)"),
+        ("x = x * temb.float()", "temb = temb.float()\n        temb = torch.cat([temb, other], dim=1).permute(0, 2, 1)"),
+        ("x = x * temb.to(torch.float32)", "temb = temb.float()"),
+        ("x = x * temb.float()", "temb = temb.to(dtype=torch.float32)"),
+    ],
+)
+def test_a_cast_that_was_done_before_the_loop_is_free_in_the_block(line: str, before: str) -> None:
+    assert not cast_once(line, before)
+    assert cast_once(line, "pass")
+
+
+@pytest.mark.parametrize(
+    ("line", "before"),
+    [
+        ("x = x * temb.float()", "temb = temb.half()"),
+        ("x = x * temb.float()", "other = temb.float()"),
+        ("x = x * mask.bool()", "mask = mask + 1"),
+    ],
+)
+def test_another_cast_before_the_loop_does_not_help(line: str, before: str) -> None:
+    assert cast_once(line, before)

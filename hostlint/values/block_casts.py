@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hostlint.facts.graph import Op
+from hostlint.facts.graph import Op, operands
 from hostlint.facts.kinds import FactKind
 from hostlint.heat.words import Walk, loop_walks
 from hostlint.model import Confidence
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from hostlint.values.evaluator import Caller, Evaluator
     from hostlint.values.hoisted import Hoisted
 
+SHORT = {
+    "float": "float32", "half": "float16", "double": "float64", "bfloat16": "bfloat16", "bool": "bool", "long": "int64", "int": "int32",
+}  # fmt: skip
 DEPTH = 3  # calls between the loop over the blocks and the cast
 
 
@@ -46,7 +49,8 @@ class BlockCasts:
                 continue
             position = self._cast_parameter(fid, call)
             wanted = position > 0 and self._hoisted.is_device_work(fid, call)
-            why = (self._shared(fid, position, DEPTH) or self._by_name(fid, position)) if wanted else ""
+            cast = self._cast_of(fid, call) if wanted else ""
+            why = (self._shared(fid, position, DEPTH, cast) or self._by_name(fid, position)) if wanted else ""
             spot = places(call, outline.calls) if why else None
             if spot is not None:
                 name = outline.params[position].name
@@ -81,12 +85,54 @@ class BlockCasts:
         named = any(isinstance(detail := frame.value(part).detail, Dtype) and detail.name != "?" for part in given)
         return named or bool(MASK_NAMES.search(frame.outline.params[position].name))
 
-    def _shared(self, fid: FunctionId, position: int, depth: int) -> str:
+    def _cast_of(self, fid: FunctionId, call: Call) -> str:
+        """The type that a cast gives, by torch's short name; "" where the source does not say."""
+        frame = self._evaluator.frame(fid)
+        node: Any = frame.graph.nodes[call.node]
+        name = call.chain.rpartition(".")[2]
+        if name in SHORT:
+            return SHORT[name]
+        return next(self._dtypes(fid, node), "")
+
+    def _dtypes(self, fid: FunctionId, call: Any) -> Iterator[str]:
+        """The types that the source names among a call's arguments."""
+        for part in (*call[3], *(value for _, value in call[4])):
+            detail = self._evaluator.frame(fid).value(part).detail
+            if isinstance(detail, Dtype) and detail.name != "?":
+                yield SHORT.get(detail.name, detail.name)
+
+    def _is_cast(self, fid: FunctionId, node: int, cast: str) -> bool:
+        """Whether a tensor has the type already, on some path: it was cast before, and seen as other shapes since."""
+        frame = self._evaluator.frame(fid)
+        nodes: Any = frame.graph.nodes
+        queue, seen = [node], set()
+        while queue:
+            node = queue.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            item = nodes[node]
+            if cast == "bool" and frame.value(node).boolean:
+                return True
+            if item[0] in (Op.PHI, Op.SEQUENCE):
+                queue.extend(operands(item))
+            elif item[0] in (Op.REFINE, Op.INDEX, Op.UNPACK):
+                queue.append(item[2])
+            elif item[0] == Op.CALL:
+                callee = nodes[item[2]]
+                name = callee[3] if callee[0] == Op.ATTR else ""
+                if SHORT.get(name) == cast or cast in self._dtypes(fid, item):
+                    return True
+                if name in VIEWS | {"cat", "concat", "repeat", "to"}:
+                    queue.extend([*item[3][:1], callee[2]])
+        return False
+
+    def _shared(self, fid: FunctionId, position: int, depth: int, cast: str) -> str:
         """Why every block gets the same object for a parameter; "" where that is not known."""
         callers = self._constancy.hot_callers(fid) if depth else []
         if not callers or len(callers) > MANY_CALLERS:
             return ""
-        whys = [self._handed(fid, position, edge, depth) if edge.certain else "" for edge in callers]
+        whys = [self._handed(fid, position, edge, depth, cast) if edge.certain else "" for edge in callers]
         return whys[0] if all(whys) else ""
 
     def _by_name(self, fid: FunctionId, position: int) -> str:
@@ -98,9 +144,9 @@ class BlockCasts:
             return ""
         return "" if 0 < len(self._constancy.hot_callers(fid)) <= MANY_CALLERS else f"`{name}` is one tensor for all blocks"
 
-    def _handed(self, fid: FunctionId, position: int, edge: Caller, depth: int) -> str:
+    def _handed(self, fid: FunctionId, position: int, edge: Caller, depth: int, cast: str) -> str:
         argument = argument_of(self._evaluator, fid, position, edge)
-        if argument is None or argument[0] != edge.caller:
+        if argument is None or argument[0] != edge.caller or (cast and self._is_cast(edge.caller, argument[1], cast)):
             return ""
         outline = self._evaluator.index.function(edge.caller)
         loop = self._constancy.step_loop(edge.caller, outline.calls[edge.call_index].region)
@@ -109,4 +155,4 @@ class BlockCasts:
             line = outline.regions[loop].line
             return f"the loop over the blocks in `{outline.qualname}`, line {line}, hands each the same object" if same else ""
         node: Any = self._evaluator.graph_of(edge.caller).nodes[argument[1]]
-        return self._shared(edge.caller, node[2], depth - 1) if node[0] == Op.PARAM and node[2] else ""
+        return self._shared(edge.caller, node[2], depth - 1, cast) if node[0] == Op.PARAM and node[2] else ""

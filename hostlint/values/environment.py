@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from hostlint.values.rebuilt import Rebuilt
 
 READS = frozenset({"os.getenv", "os.environ.get", "os.environ.setdefault", "os.environ.copy"})
+DEPTH = 4  # calls between the loop over the blocks and the read
 COST = "not measured: about a microsecond of the host's time for each read"
 
 
@@ -54,4 +55,4 @@ class Environment:
         loop = self._constancy.step_loop(fid, call.region)
         if loop and loop_walks(outline.regions[loop].text, outline.regions[loop].targets) is Walk.LAYERS:
             return f"the loop at line {outline.regions[loop].line} walks over the blocks"
-        return "a loop over the blocks calls this function" if self._rebuilt.in_blocks(fid) else ""
+        return "a loop over the blocks calls this function" if self._rebuilt.in_blocks(fid, DEPTH) else ""

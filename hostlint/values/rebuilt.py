@@ -107,7 +107,7 @@ class Rebuilt:
         return False
 
     def in_blocks(self, fid: FunctionId, depth: int = 2) -> bool:
-        """Whether a loop over layers calls the function, or calls what calls it."""
+        """Whether a loop over layers calls the function, or calls what calls it, so many calls away."""
         for edge in self._evaluator.surroundings.callers(fid) if depth else ():
             outline = self._evaluator.index.function(edge.caller)
             loop = self._constancy.step_loop(edge.caller, outline.calls[edge.call_index].region)
