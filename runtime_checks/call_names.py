@@ -50,7 +50,8 @@ def named(func: Callable[..., object]) -> Named:
     name: str = getattr(func, "__name__", type(func).__name__)
     descriptor = getattr(func, "__self__", None)
     if name in _SLOTS and descriptor is not None and not isinstance(descriptor, (type, ModuleType)):
-        return Named(f"Tensor.{descriptor.__name__}{_SLOTS[name]}", f"{descriptor.__name__}{_SLOTS[name]}", is_method=True)
+        attribute = _attribute(descriptor) + _SLOTS[name]
+        return Named(f"Tensor.{attribute}", attribute, is_method=True)
     if isinstance(func, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)):
         return _operator(func)
     found = _found().get(func)
@@ -58,6 +59,11 @@ def named(func: Callable[..., object]) -> Named:
         return found
     home: str = getattr(func, "__module__", None) or "torch"
     return Named(f"{home}.{name}", f"{home}.{name}", is_method=False)
+
+
+def _attribute(descriptor: Any) -> str:
+    """A property has the name of its getter."""
+    return str(getattr(descriptor, "__name__", None) or getattr(getattr(descriptor, "fget", None), "__name__", ""))
 
 
 def _operator(func: Any) -> Named:

@@ -15,6 +15,7 @@ from hostlint.runtime_checks.simulated.mode import in_this_thread
 from hostlint.runtime_checks.simulated.modules import modules_are_judged
 from hostlint.runtime_checks.simulated.places import storages_have_places
 from hostlint.runtime_checks.simulated.saved import files_have_places
+from hostlint.runtime_checks.simulated.scripted import scripted_results_have_places
 from hostlint.runtime_checks.threads import carried_into_threads
 
 __all__ = ["SimulatedDeviceWarning", "simulate_cuda"]
@@ -43,6 +44,7 @@ def simulate_cuda() -> Iterator[None]:
         stack.enter_context(gradients_have_places())
         stack.enter_context(files_have_places())
         stack.enter_context(modules_are_judged())
+        stack.enter_context(scripted_results_have_places())
         stack.enter_context(compiled_code_runs_eagerly())
         stack.enter_context(flushing())
         stack.enter_context(carried_into_threads(lambda: in_this_thread(chosen)))

@@ -35,7 +35,7 @@ def _is_untouched(func: Call) -> bool:
     if isinstance(func, type):
         return True
     if name in ("__get__", "__set__", "__delete__"):
-        return name != "__get__" or func.__self__.__name__ not in _TENSOR_ATTRIBUTES  # type: ignore[attr-defined]
+        return name != "__get__" or getattr(getattr(func, "__self__", None), "__name__", "") not in _TENSOR_ATTRIBUTES
     if name in _PLACELESS:
         return True
     op = named(func).op()

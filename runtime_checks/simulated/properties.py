@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from hostlint.runtime_checks.simulated.blind_spots import warn
 from hostlint.runtime_checks.simulated.mode import judge, plain_call
 from hostlint.runtime_checks.simulated.places import CUDA, is_on_device, is_pinned, put_on_device
 
@@ -85,12 +86,11 @@ def share_memory(mode: SimulatedMode, func: Call, args: Args, kwargs: Kwargs) ->
     return args[0] if is_on_device(args[0]) else func(*args, **kwargs)
 
 
-def data_pointer_of_the_device(mode: SimulatedMode, func: Call, args: Args, kwargs: Kwargs) -> Any:
-    """`__cuda_array_interface__`: no other library can read this device."""
-    from hostlint.runtime_checks.simulated.blind_spots import warn
-
-    warn("the memory of a tensor is handed to another library, which takes it for the device's")
-    return func(*args)
+def handed_out(mode: SimulatedMode, func: Call, args: Args, kwargs: Kwargs) -> Any:
+    """`__dlpack__`: what another library makes of the memory is on the host."""
+    if is_on_device(args[0]):
+        warn("the memory of a tensor is handed out by dlpack; what is made of it lives on the host")
+    return func(*args, **kwargs)
 
 
 def handlers() -> dict[Call, Handler]:
@@ -102,6 +102,7 @@ def handlers() -> dict[Call, Handler]:
         tensor.get_device: get_device,
         torch.get_device: get_device,
         tensor.is_pinned: pinned,
+        tensor.__dlpack__: handed_out,
         tensor.numpy: numpy,
         tensor.share_memory_: share_memory,
         torch.histc: counts_integers,
