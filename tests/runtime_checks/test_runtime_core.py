@@ -247,6 +247,14 @@ def test_importing_the_package_and_its_torch_free_parts_does_not_import_torch() 
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
+def test_without_torch_a_guard_says_what_to_install(tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text("raise ModuleNotFoundError(\"No module named 'torch'\", name='torch')\n")
+    script = f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\nfrom hostlint.runtime_checks import no_cuda_sync\n"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].endswith("no_cuda_sync needs torch: pip install 'hostlint[runtime]'")
+
+
 def test_every_name_that_is_offered_is_there() -> None:
     import hostlint.runtime_checks as package
 
