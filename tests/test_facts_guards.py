@@ -217,6 +217,8 @@ PROGRAMS = {
             if x == 0:
                 work()  # -
             if step == 5:
+                work()  # once
+            if i == 5:
                 work()  # -
     """,
     "first, in a condition of several": """

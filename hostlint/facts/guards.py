@@ -236,7 +236,8 @@ def _is_period(node: ast.expr) -> bool:
 def _once(test: ast.expr) -> int:
     if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.Eq, ast.NotEq)):
         left, right = test.left, test.comparators[0]
-        if isinstance(left, (ast.Name, ast.Attribute)) and COUNTER_WORDS.search(chain(left).rsplit(".", 1)[-1]) and _is_edge(right):
+        name = chain(left).rsplit(".", 1)[-1] if isinstance(left, (ast.Name, ast.Attribute)) else ""
+        if COUNTER_WORDS.search(name) and (_is_edge(right) or (STEP_NAME.search(name) and _is_number(right))):
             return 1 if isinstance(test.ops[0], ast.Eq) else -1
     if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.Lt, ast.LtE)) and _is_few(test):
         return 1
@@ -267,6 +268,10 @@ def _is_few(test: ast.Compare) -> bool:
     left, right = test.left, test.comparators[0]
     counts = isinstance(left, (ast.Name, ast.Attribute)) and re.search(r"step|iter", chain(left).rsplit(".", 1)[-1], re.IGNORECASE)
     return bool(counts) and isinstance(right, ast.Constant) and isinstance(right.value, int) and right.value < SMALL_MODULUS
+
+
+def _is_number(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, int) and not isinstance(node.value, bool)
 
 
 def _is_edge(node: ast.expr) -> bool:
