@@ -144,7 +144,8 @@ def _typed(result: Value, operator: str, left: Value, right: Value) -> Value:
 def _concatenated(left: Detail, right: Detail) -> Value:
     if isinstance(left, Items) and isinstance(right, Items) and len(left.items) + len(right.items) <= LONGEST_ITEMS:
         return Value(Place.PYTHON, detail=Items(left.kind, left.items + right.items))
-    return Value(Place.PYTHON, detail=ListOf(join_all([element(left), element(right)])))
+    kind = left.kind if isinstance(left, (Items, ListOf)) else "list"
+    return Value(Place.PYTHON, detail=ListOf(join_all([element(left), element(right)]), kind))
 
 
 def _unary(frame: Frame, node: Any) -> Value:
