@@ -206,6 +206,16 @@ def test_a_captured_graph_is_replayed_under_the_guard() -> None:
     assert y.tolist() == [3.0] * 16
 
 
+def test_a_guard_that_is_entered_inside_a_capture_lets_the_capture_live() -> None:
+    x = torch.ones(16, device="cuda")
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph), no_cuda_sync():
+        y = x * 2 + 1
+    x.fill_(2.0)
+    graph.replay()
+    assert y.tolist() == [5.0] * 16
+
+
 def test_a_compiled_layer_runs_under_the_guard_and_its_read_is_seen() -> None:
     layer = torch.compile(torch.nn.Linear(8, 8).cuda())
     x = torch.ones(4, 8, device="cuda")
