@@ -13,6 +13,9 @@ could be larger.
 - Class sums over `unique` labels: `index_add_`, or a one-hot product; means over masked rows differ in the last bits.
 - `histc(x, bins, low, high)` with the range given; `nms` once, when the result is made, after a `topk` by score.
 
+`hostlint fix --review` counts `bincount(ids, minlength=n)` by scatter, through a small function of the module (the same integers, as long
+as no id reaches `n`), and gives `repeat_interleave` the sum of the list that its counts were made of in the same function.
+
 ## Not flagged
 A result that the host copies in the same expression (`bincount(ids).tolist()`, `unique(x).cpu()`): the copy waits anyway and is found as
 such. The forms with a size; `repeat_interleave` by a Python int; `topk`, `sort`, `cumsum`, `multinomial`, `randperm`; host tensors and
@@ -41,6 +44,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
+from hostlint.fix.sizes import sized
+from hostlint.model import Applicability
 from hostlint.rule import Example, Problem, Rule
 from hostlint.syntax import around, function
 from hostlint.wording import waits, whole
@@ -84,7 +89,49 @@ RULE = Rule(
     summary="the size of the result depends on device data (`unique`, `bincount`, `one_hot`, `repeat_interleave`)",
     kinds=(FactKind.DATA_DEPENDENT_SIZE,),
     check=check,
+    fix=sized,
     examples=(
+        Example(
+            bad="""\
+import torch
+
+
+class Router:
+    def __init__(self, gate, experts: int):
+        self.gate = gate
+        self.experts = experts
+
+    def forward(self, x, device):
+        chosen = self.gate(x).cuda().argmax(-1)
+        lengths = [len(row) for row in x]
+        counts = torch.tensor(lengths)
+        load = torch.bincount(chosen.flatten(), minlength=self.experts)  # expect
+        return load, torch.repeat_interleave(counts, 2)
+""",
+            good="""\
+import torch
+
+
+def count_values(ids, size):
+    \"""`torch.bincount(ids, minlength=size)` for values below `size`, without reading the largest one.\"""
+    ids = ids.long()
+    return torch.zeros(size, dtype=torch.long, device=ids.device).scatter_add_(0, ids, torch.ones_like(ids))
+
+
+class Router:
+    def __init__(self, gate, experts: int):
+        self.gate = gate
+        self.experts = experts
+
+    def forward(self, x, device):
+        chosen = self.gate(x).cuda().argmax(-1)
+        lengths = [len(row) for row in x]
+        counts = torch.tensor(lengths)
+        load = count_values(chosen.flatten(), self.experts)
+        return load, torch.repeat_interleave(counts, 2)
+""",
+            fix=Applicability.REVIEW,
+        ),
         Example(
             bad="""\
 import torch
@@ -100,10 +147,9 @@ class Router(nn.Module):
 
     def forward(self, x):
         chosen = (x @ self.gate).argmax(-1)
-        load = torch.bincount(chosen.flatten(), minlength=self.experts)  # expect
         hot = F.one_hot(chosen)  # expect
         order = torch.argsort(chosen, stable=True)
-        return load, hot, order
+        return hot, order
 """,
             good="""\
 import torch
@@ -119,11 +165,9 @@ class Router(nn.Module):
 
     def forward(self, x):
         chosen = (x @ self.gate).argmax(-1)
-        flat = chosen.flatten()
-        load = torch.zeros(self.experts, dtype=flat.dtype, device=flat.device).scatter_add_(0, flat, torch.ones_like(flat))
         hot = F.one_hot(chosen, num_classes=self.experts)
         order = torch.argsort(chosen, stable=True)
-        return load, hot, order
+        return hot, order
 """,
         ),
         Example(

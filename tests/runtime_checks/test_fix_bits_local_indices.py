@@ -4,7 +4,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from hostlint.fix.once import fixed_text
+from hostlint.fix.once import fix_text, fixed_text
 from hostlint.runtime_checks.bits import difference, trial
 
 INDEX = """\
@@ -86,3 +86,55 @@ def test_a_kept_index_tells_masks_from_positions_and_serves_autograd() -> None:
     assert torch.equal(x.grad, torch.full((2,), 2.0)) if x.grad is not None else False
     assert index_on("cpu", 1, 0) is index_on("cpu", 1, 0)
     assert index_on("cpu", True, False).dtype is torch.bool
+
+
+SIZED = """\
+import torch
+
+
+def steps(model, given, lengths, count: int):
+    counts = torch.tensor(lengths, device="cuda")
+    results = []
+    for i in range(count):
+        ids = torch.zeros(8, dtype=torch.int32, device="cuda")
+        ids.copy_(given)
+        x = torch.zeros(3, 2, device="cuda") + i
+        more = counts.cuda()
+        y = None
+        {}
+        model(y)
+        results += [y]
+    return results
+"""
+SIZED_FORMS = [
+    ("y = torch.bincount(ids, minlength=9)", "y = count_values(ids, 9)", "no value of `ids` reaches `9`"),
+    ("y = torch.bincount(ids + 1, minlength=count + 9)", "y = count_values(ids + 1, count + 9)", "reaches `count + 9`"),
+    ("y = ids.bincount(minlength=9)", "y = count_values(ids, 9)", "reaches `9`"),
+    ("y = torch.repeat_interleave(x, counts, dim=0)", "y = torch.repeat_interleave(x, counts, dim=0, output_size=sum(lengths))", "`lengths`"),
+    ("y = x.repeat_interleave(counts, 0)", "y = x.repeat_interleave(counts, 0, output_size=sum(lengths))", "`lengths`"),
+]
+SIZED_LEFT = [
+    "y = torch.bincount(ids)", "y = torch.bincount(ids, x.flatten(), minlength=9)", "y = torch.repeat_interleave(x, more, dim=0)",
+    "y = torch.repeat_interleave(x, counts + 1, dim=0)", "counts = counts * 2\n        y = torch.repeat_interleave(x, counts, dim=0)",
+    "y = torch.repeat_interleave(x, counts, dim=0); lengths = [2]",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "after", "assumed"), SIZED_FORMS, ids=[before for before, _, _ in SIZED_FORMS])
+def test_a_size_that_the_host_knows_is_given(before: str, after: str, assumed: str) -> None:
+    program = SIZED.format(before)
+    result = fix_text(program, "step.py", frozenset({"HL113"}), review=True)
+    assert result.files
+    wanted = result.files[0].text
+    assert after in wanted
+    assert any(one.fix is not None and assumed in one.fix.message for one in result.mended)
+    run = "steps(len, torch.tensor([0, 3, 3, 7, 8, 0, 1, 3]), [2, 0, 3], 2)"
+    assert difference(trial(program, run), trial(wanted, run)) == ""
+
+
+@pytest.mark.parametrize("left", SIZED_LEFT)
+def test_a_size_that_is_not_known_is_left(left: str) -> None:
+    program = SIZED.format(left)
+    result = fix_text(program, "step.py", frozenset({"HL113"}), review=True)
+    assert not result.files
+    assert any(one.finding.code == "HL113" for one in result.left)
