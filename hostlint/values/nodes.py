@@ -193,7 +193,8 @@ def _sequence(frame: Frame, node: Any) -> Value:
     items = [frame.values[part] for part in node[3]]
     starred = [frame.graph.nodes[part][0] == Op.STAR for part in node[3]]
     if any(starred):
-        return list_of(join_all(element(item.detail) if star else item for item, star in zip(items, starred, strict=True)))
+        made = list_of(join_all(element(item.detail) if star else item for item, star in zip(items, starred, strict=True)))
+        return replace(made, detail=replace(made.detail, kind=node[2])) if isinstance(made.detail, ListOf) else made
     return Value(Place.PYTHON, detail=Items(node[2], tuple(items)))
 
 
