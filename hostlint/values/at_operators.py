@@ -121,6 +121,8 @@ def _indexed(frame: Frame, site: Site, op_name: str, base_node: int, index_node:
     base = frame.value(base_node)
     for part in parts:
         node: Any = frame.graph.nodes[part]
+        if node[0] == Op.STAR:  # several parts, of which nothing is known one by one
+            continue
         if node[0] == Op.SLICE:
             bounds = {name: frame.value(n) for name, n in zip(("start", "stop", "step"), node[2:5], strict=True) if n >= 0}
             found = operator("op.slice", site, "slice", **bounds)
