@@ -23,7 +23,7 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 def pytest_configure() -> None:
     """An editable install made from another checkout would run its rules under this engine, and every test would pass."""
-    for name, folder in {"hostlint": "hostlint", "hostlint.rules": "rules", "hostlint.runtime_checks": "runtime_checks"}.items():
+    for name, folder in {"hostlint": "hostlint", **{f"hostlint.{one}": one for one in ("rules", "runtime_checks", "fixed_models")}}.items():
         try:
             found = Path(import_module(name).__file__ or "").resolve().parent
         except ModuleNotFoundError as error:

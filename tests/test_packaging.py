@@ -17,6 +17,7 @@ MAPPED = {  # folder of the tree -> folder of the wheel
     "hostlint": "hostlint",
     "rules": "hostlint/rules",
     "runtime_checks": "hostlint/runtime_checks",
+    "fixed_models": "hostlint/fixed_models",
 }
 FAULTY = """def train(model, optimizer, batches):
     for batch in batches:

@@ -1,0 +1,35 @@
+"""Corrected models, each what `hostlint fix` made of the faulty one of the same name in tests/faulty_models; see docs/fixed-models.md.
+
+Importing this package does not import torch: a model is loaded when it is first asked for.
+"""
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hostlint.fixed_models import flow_match_stage as flow_match_stage
+    from hostlint.fixed_models import flow_unipc as flow_unipc
+    from hostlint.fixed_models import glm_image as glm_image
+    from hostlint.fixed_models import h3_vdn as h3_vdn
+    from hostlint.fixed_models import helios_dmd as helios_dmd
+    from hostlint.fixed_models import helios_unipc as helios_unipc
+
+__all__ = [
+    "flow_match_stage",
+    "flow_unipc",
+    "glm_image",
+    "h3_vdn",
+    "helios_dmd",
+    "helios_unipc",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module(f"{__name__}.{name}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,91 @@
+"""GLM-Image's denoiser: tokens of a prior are embedded and, in the branch without condition, dropped by a mask of the request."""
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F  # noqa: N812  the name that everybody gives it
+from torch import nn
+
+
+def where_masked(mask, new, old):
+    """`old` with `new` where the mask is true; as in `old[mask] = new[mask]`, the mask may have fewer dimensions."""
+    return torch.where(mask.reshape(mask.shape + (1,) * (old.dim() - mask.dim())), new, old)
+
+
+@dataclass(frozen=True)
+class Config:
+    channels: int = 4
+    width: int = 32
+    heads: int = 4
+    blocks: int = 2
+    tokens: int = 64
+    steps: int = 3
+    guidance: float = 1.5
+    device: str = "cuda"
+    dtype: torch.dtype = torch.float32
+
+
+class Block(nn.Module):
+    """Self-attention over prior and image, then a feed-forward layer, both modulated by the time."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        width, self.heads = config.width, config.heads
+        self.norm = nn.LayerNorm(width, elementwise_affine=False, eps=1e-5)
+        self.modulation = nn.Linear(width, 6 * width)
+        self.qkv = nn.Linear(width, 3 * width)
+        self.query_norm = nn.LayerNorm(width // config.heads, elementwise_affine=False, eps=1e-5)
+        self.out = nn.Linear(width, width)
+        self.feed = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU("tanh"), nn.Linear(4 * width, width))
+
+    def forward(self, x: torch.Tensor, time: torch.Tensor) -> torch.Tensor:
+        shift, scale, gate, feed_shift, feed_scale, feed_gate = self.modulation(time)[:, None].chunk(6, dim=-1)
+        x = x + gate * self.attend(self.norm(x) * (1 + scale) + shift)
+        return x + feed_gate * self.feed(self.norm(x) * (1 + feed_scale) + feed_shift)
+
+    def attend(self, x: torch.Tensor) -> torch.Tensor:
+        query, key, value = (part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in self.qkv(x).chunk(3, dim=-1))
+        attended = F.scaled_dot_product_attention(self.query_norm(query), self.query_norm(key), value)
+        return self.out(attended.transpose(1, 2).flatten(2))
+
+
+class Transformer(nn.Module):
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        half = config.width // 2
+        self.frequencies = torch.exp(-math.log(10_000.0) * torch.arange(half, device=config.device) / half)  # stays float32
+        self.time = nn.Sequential(nn.Linear(config.width, config.width), nn.SiLU(), nn.Linear(config.width, config.width), nn.SiLU())
+        self.prior = nn.Embedding(config.tokens, config.width)
+        self.patches = nn.Linear(config.channels, config.width)
+        self.blocks = nn.ModuleList(Block(config) for _ in range(config.blocks))
+        self.head = nn.Linear(config.width, config.channels)
+        self.to(config.device, config.dtype)
+
+    def forward(self, x: torch.Tensor, timestep: torch.Tensor, prior: torch.Tensor, drop: torch.Tensor) -> torch.Tensor:
+        """`x` [B, N, channels] beside one token of the prior for each patch, `prior` [B, N]; `drop` [B, N] is true where it is left out."""
+        embedded = self.prior(prior)
+        embedded.copy_(where_masked(drop, embedded * 0.0, embedded))
+        angles = timestep[:, None].float() * self.frequencies
+        time = self.time(torch.cat((angles.cos(), angles.sin()), dim=-1).to(x.dtype))
+        hidden = self.patches(x) + embedded
+        for block in self.blocks:
+            hidden = block(hidden, time)
+        return self.head(hidden)
+
+
+@torch.inference_mode()
+def denoise(transformer: Transformer, config: Config, noise: torch.Tensor, prior: torch.Tensor) -> torch.Tensor:
+    """Latents [B, N, channels] from noise of that shape, guided away from what the model makes without the prior."""
+    sigmas = torch.linspace(1.0, 0.0, config.steps + 1, device=noise.device)
+    keep = torch.full_like(prior, False, dtype=torch.bool)
+    drop = torch.full_like(prior, True, dtype=torch.bool)
+    sample = noise
+    for index in range(config.steps):
+        timestep = (sigmas[index] * 1000.0).expand(sample.shape[0])
+        wanted = transformer(sample, timestep, prior, keep)
+        unwanted = transformer(sample, timestep, prior, drop)
+        velocity = unwanted + config.guidance * (wanted - unwanted)
+        sample = sample + (sigmas[index + 1] - sigmas[index]) * velocity
+    return sample
