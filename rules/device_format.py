@@ -10,6 +10,11 @@ postfix of a progress bar is built on every step, whatever interval the bar is d
 - Pass the tensor lazily: `log.debug("loss %s", loss.detach())` reads nothing while debug is off (and reads when it is on).
 - Show the value of the step before, copied to a pinned slot.
 
+`hostlint fix` puts a debug line whose text holds a device value under `if log.isEnabledFor(logging.DEBUG):`, which the logger would ask
+itself: the text stays as it is, where lazy arguments would print a tensor in another form and keep it alive in the record. Exact where
+the logger is the module's own, the value is proved to be one number and the rest of the text is constants and loop counters: then building
+the text has no effect but the wait. Else for review.
+
 ## Not flagged
 Text of shapes, devices, dtypes, Python numbers and host tensors; lazy debug lines; text behind an every-N guard or a debug switch; the
 message of a raise.
@@ -32,6 +37,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
+from hostlint.fix.debug_lines import guarded_debug_line
+from hostlint.model import Applicability
 from hostlint.rule import Example, Problem, Rule
 from hostlint.wording import when, whole
 
@@ -53,6 +60,7 @@ RULE = Rule(
     summary="a device tensor is formatted into text on a step's path",
     kinds=(FactKind.FORMAT,),
     check=check,
+    fix=guarded_debug_line,
     examples=(
         Example(
             bad="""\
@@ -71,6 +79,7 @@ def fit(net, batches, opt):
         opt.zero_grad()
         log.debug(f"step {k} loss {loss}")  # expect
         log.debug("shape %s", tuple(batch.shape))
+        log.debug("step %d loss %s on %s", k, loss.detach(), f"{loss.device}")
 """,
             good="""\
 import logging
@@ -86,9 +95,47 @@ def fit(net, batches, opt):
         loss.backward()
         opt.step()
         opt.zero_grad()
-        log.debug("step %d loss %s", k, loss.detach())
-        log.debug(f"shape {tuple(batch.shape)} on {loss.device}")
+        if log.isEnabledFor(logging.DEBUG):
+            log.debug(f"step {k} loss {loss}")
+        log.debug("shape %s", tuple(batch.shape))
+        log.debug("step %d loss %s on %s", k, loss.detach(), f"{loss.device}")
 """,
+            fix=Applicability.REVIEW,
+        ),
+        Example(
+            bad="""\
+import logging
+
+import torch
+
+log = logging.getLogger(__name__)
+
+
+def anneal(model, steps: int):
+    for k in range(1, steps):
+        energy = torch.linspace(0.0, k, 8, device="cuda").sum()
+        log.debug(f"step {k:3d} energy {energy:.3f}")  # expect
+        log.debug("energy %s", energy)
+        model(energy)
+""",
+            good="""\
+import logging
+
+import torch
+
+log = logging.getLogger(__name__)
+
+
+def anneal(model, steps: int):
+    for k in range(1, steps):
+        energy = torch.linspace(0.0, k, 8, device="cuda").sum()
+        if log.isEnabledFor(logging.DEBUG):
+            log.debug(f"step {k:3d} energy {energy:.3f}")
+        log.debug("energy %s", energy)
+        model(energy)
+""",
+            fix=Applicability.EXACT,
+            trials=("[log.setLevel(logging.DEBUG), anneal(float, 4), log.setLevel(logging.INFO), anneal(float, 3)]",),
         ),
         Example(
             bad="""\

@@ -140,3 +140,61 @@ def test_what_is_left(left: str) -> None:
     result = fix_text(STEP.format(left.replace("\n", "\n        ")), "step.py", review=True)
     assert not result.files
     assert result.left
+
+
+DEBUG = """\
+import logging
+
+import torch
+
+log = logging.getLogger(__name__)
+
+
+class Run:
+    def fit(self, model, x, logger, count: int):
+        for k in range(1, count):
+            loss = torch.linspace(0.0, k, 8, device="cuda").sum()
+            {}
+            x = model(x, loss)
+        return x
+"""
+DEBUG_LINES = [  # after, and whether it is exact
+    ('log.debug(f"loss {loss:.3f}")  # why', 'if log.isEnabledFor(logging.DEBUG):\n    log.debug(f"loss {loss:.3f}")  # why', True),
+    ('log.debug(f"{k:4d} {loss}")', 'if log.isEnabledFor(logging.DEBUG):\n    log.debug(f"{k:4d} {loss}")', True),
+    ('logging.debug(f"{loss:e}")', 'if logging.getLogger().isEnabledFor(logging.DEBUG):\n    logging.debug(f"{loss:e}")', False),
+    ('log.debug(f"{loss:e}")', 'if log.isEnabledFor(logging.DEBUG):\n    log.debug(f"{loss:e}")', True),
+    ('log.debug(f"{loss:d}")', 'if log.isEnabledFor(logging.DEBUG):\n    log.debug(f"{loss:d}")', False),
+    ('log.debug(f"{count} {loss}")', 'if log.isEnabledFor(logging.DEBUG):\n    log.debug(f"{count} {loss}")', False),
+    ('log.debug(f"{model(x)} {loss}")', 'if log.isEnabledFor(logging.DEBUG):\n    log.debug(f"{model(x)} {loss}")', False),
+    ('logger.debug(f"{loss}")', 'if logger.isEnabledFor(logging.DEBUG):\n    logger.debug(f"{loss}")', False),
+    ('self.log.debug(f"{loss}")', 'if self.log.isEnabledFor(logging.DEBUG):\n    self.log.debug(f"{loss}")', False),
+    (
+        'log.debug(\n    f"{loss:.1f}"  # one\n)',
+        'if log.isEnabledFor(logging.DEBUG):\n    log.debug(\n        f"{loss:.1f}"  # one\n    )',
+        True,
+    ),
+]
+DEBUG_LEFT = [
+    'log.info(f"{loss}")', 'print(f"{loss}")', 'x = log.debug(f"{loss}")', 'log.debug(f"{loss}"); k = 1', 'log.debug(f"""{loss}\n""")',
+    'if count: log.debug(f"{loss}")', 'model.get().debug(f"{loss}")',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "after", "exact"), DEBUG_LINES, ids=[before for before, _, _ in DEBUG_LINES])
+def test_a_debug_line_goes_behind_its_level(before: str, after: str, exact: bool) -> None:
+    program, wanted = (DEBUG.replace("{}", text.replace("\n", "\n            ")) for text in (before, after))
+    for review in (False, True):
+        result = fix_text(program, "step.py", frozenset({"HL106"}), review=review)
+        assert [file.text for file in result.files] == ([wanted] if exact or review else [])
+
+
+@pytest.mark.parametrize("left", DEBUG_LEFT)
+def test_a_line_that_cannot_go_behind_a_level_is_left(left: str) -> None:
+    result = fix_text(DEBUG.replace("{}", left), "step.py", frozenset({"HL106"}), review=True)
+    assert not result.files
+    assert result.left
+
+
+def test_where_logging_is_another_module_nothing_is_put_behind_its_level() -> None:
+    program = DEBUG.replace("{}", 'log.debug(f"{loss}")').replace("import logging", "from own.utils import logging")
+    assert not fix_text(program, "step.py", frozenset({"HL106"}), review=True).files
