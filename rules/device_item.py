@@ -11,6 +11,17 @@ and the device idles until Python has queued work again. At most the smaller of 
 - A schedule: `.tolist()` once before the loop, then index the list with the host's step counter.
 - A stop test: every N tokens, or read the flag of the step before from a pinned slot after its event, and drop the overshoot.
 
+`hostlint fix` does these moves where a read is alone in its way:
+- Entries of a table (`sigmas[i].item()`) and elements that a loop walks over (`for t in ticks`): one `tolist()` before the loop. It gives
+  the numbers that `item()` gives, of every dtype. Exact where the function made the table itself and nothing else sees it (of elements that
+  are walked over: nothing sees them before they are read), the result is proved to be 0-dim and the index to be a counter.
+- `total += loss.item() * n`: `total += loss.detach().double() * n`, and `total = float(total)` after the loop, so that the name holds a
+  float again. A Python float is a float64, each step adds and multiplies the same two numbers with the same rounding, so that the bits are
+  the same. Exact where the value is proved to be one real number on the device and `n` a number; else for review. Other looks at the sum
+  in the loop become `float(total)`.
+- `losses.append(loss.item())`: a copy is collected and `tolist()` called once after the loop, for review (the tensors must be alike).
+- A number that only the body of one `if` uses goes there, for review: calls between might write into the tensor.
+
 ## Not flagged
 NumPy scalars and host tensors; reads after the loop, every N steps, behind a debug switch, in evaluation; the lagged read of a pinned
 slot; values whose place is unknown.
@@ -29,6 +40,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
+from hostlint.fix.flags import checked_after
+from hostlint.fix.reads import moved_read
+from hostlint.model import Applicability
 from hostlint.rule import Example, Problem, Rule
 from hostlint.syntax import function, parsed, walk
 from hostlint.wording import receiver, text, waits, whole
@@ -37,6 +51,8 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from hostlint.facts.fact import Fact
+    from hostlint.fix.place import Place
+    from hostlint.model import Fix
 
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
@@ -74,12 +90,17 @@ def _indexes(name: str) -> bool:
     return any(word in {"index", "indices", "idx", "idxs", "inds", "positions"} for word in name.rpartition(".")[2].lower().split("_"))
 
 
+def fix(place: Place) -> Fix | None:
+    return moved_read(place) or checked_after(place)
+
+
 RULE = Rule(
     code="HL101",
     name="device-item",
     summary="`.item()` reads a device tensor on a step's path",
     kinds=(FactKind.ITEM,),
     check=check,
+    fix=fix,
     examples=(
         Example(
             bad="""\
@@ -109,17 +130,17 @@ opt = torch.optim.SGD(net.parameters(), lr=0.1)
 
 
 def epoch(batches):
-    total = torch.zeros((), dtype=torch.float64, device="cuda")
-    for step, (x, y) in enumerate(batches):
+    total = 0.0
+    for x, y in batches:
         loss = (net(x.cuda(non_blocking=True)) - y.cuda(non_blocking=True)).square().mean()
         opt.zero_grad()
         loss.backward()
         opt.step()
         total += loss.detach().double() * x.shape[0]
-        if step % 100 == 0:
-            print(step, loss.item())
-    return total.item()
+    total = float(total)
+    return total
 """,
+            fix=Applicability.REVIEW,
         ),
         Example(
             bad="""\
@@ -170,12 +191,15 @@ import torch
 
 
 def integrate(field, x, steps):
-    sigmas = torch.linspace(1.0, 0.0, steps + 1, device="cuda").tolist()
+    sigmas = torch.linspace(1.0, 0.0, steps + 1, device="cuda")
+    sigmas_values = sigmas.tolist()
     for i in range(steps):
-        here, there = sigmas[i], sigmas[i + 1]
+        here, there = sigmas_values[i], sigmas_values[i + 1]
         x = x + (there - here) * field(x, here)
     return x
 """,
+            fix=Applicability.EXACT,
+            trials=("integrate(lambda x, t: x * t - 1e-7, torch.arange(4.0), 7)", "integrate(None, torch.zeros(1), 0)"),
         ),
         Example(
             bad="""\
@@ -207,6 +231,45 @@ class Gate(nn.Module):
     def forward(self, x):
         return x * self.weight.sigmoid().mean().clamp(max=self.limit)
 """,
+        ),
+        Example(
+            bad="""\
+import torch
+
+net = torch.nn.Linear(8, 1).cuda()
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+
+
+def fit(batches, log):
+    for step, x in enumerate(batches):
+        loss = net(x.cuda(non_blocking=True)).square().mean()
+        loss.backward()
+        # what the log shows
+        shown = loss.item()  # expect
+        opt.step()
+        opt.zero_grad()
+        if step % 50 == 0:
+            log(step, shown)
+""",
+            good="""\
+import torch
+
+net = torch.nn.Linear(8, 1).cuda()
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+
+
+def fit(batches, log):
+    for step, x in enumerate(batches):
+        loss = net(x.cuda(non_blocking=True)).square().mean()
+        loss.backward()
+        opt.step()
+        opt.zero_grad()
+        if step % 50 == 0:
+            # what the log shows
+            shown = loss.item()
+            log(step, shown)
+""",
+            fix=Applicability.REVIEW,
         ),
     ),
 )

@@ -10,6 +10,10 @@ queued kernels although no `.item()` is written, which is why these reads outliv
   where a CUDA graph replays the step: a host int would be baked in.
 - A check for finite values: combine the flags on the device and read them every N steps, before a checkpoint at the latest.
 
+`hostlint fix` moves a cast as it moves `item()` (see device-item): steps of a schedule are read once before the loop, sums and lists once
+after it, a check that raises combines its flags on the device. `float(t)` and `int(t)` make of the list's number what they make of the
+tensor's.
+
 ## Not flagged
 Casts of Python numbers, NumPy values, host tensors, `shape` and `len`; `t.float()` and `t.int()`, which convert on the device.
 
@@ -29,6 +33,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
+from hostlint.fix.flags import checked_after
+from hostlint.fix.reads import moved_read
+from hostlint.model import Applicability
 from hostlint.rule import Example, Problem, Rule
 from hostlint.wording import waits, whole
 
@@ -36,6 +43,8 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from hostlint.facts.fact import Fact
+    from hostlint.fix.place import Place
+    from hostlint.model import Fix
 
 
 SAME_IN_TORCH = frozenset({"atan2", "ceil", "cos", "exp", "expm1", "floor", "hypot", "log", "log10", "log1p", "log2", "pow", "sin", "sqrt"})
@@ -60,12 +69,17 @@ def _instead(node: cst.BaseExpression, subject: str) -> str:
     return f"keep `{subject}` a tensor (detached, sums in float64) and convert it after the loop or every N steps"
 
 
+def fix(place: Place) -> Fix | None:
+    return moved_read(place) or checked_after(place)
+
+
 RULE = Rule(
     code="HL102",
     name="device-scalar-cast",
     summary="`float()`, `int()` or a `math` function reads a device tensor on a step's path",
     kinds=(FactKind.SCALAR_CAST,),
     check=check,
+    fix=fix,
     examples=(
         Example(
             bad="""\
@@ -91,9 +105,11 @@ def fit(optimizer, model, batches):
         loss = model(batch.to("cuda")).square().mean()
         loss.backward()
         optimizer.step()
-        losses.append(loss.detach().float())
-    return torch.stack(losses).tolist()
+        losses.append(loss.detach().to(torch.float64, copy=True))
+    losses[:] = torch.stack(losses).tolist() if losses else []
+    return losses
 """,
+            fix=Applicability.REVIEW,
         ),
         Example(
             bad="""\
@@ -196,6 +212,34 @@ class Annealed(torch.optim.Optimizer):
             group["lr"] = float(group["lr"]) * 0.999
         return text
 """,
+        ),
+        Example(
+            bad="""\
+import torch
+
+
+def denoise(model, x, steps: int):
+    ticks = torch.linspace(999, 0, steps, device="cuda").bfloat16().float()
+    ticks = torch.where(ticks > 500, ticks, ticks * 0.5)
+    for t in ticks:
+        rate = torch.full((), float(t)) / 1000  # expect
+        x = model(x, t, rate.item())
+    return x
+""",
+            good="""\
+import torch
+
+
+def denoise(model, x, steps: int):
+    ticks = torch.linspace(999, 0, steps, device="cuda").bfloat16().float()
+    ticks = torch.where(ticks > 500, ticks, ticks * 0.5)
+    for t, t_value in zip(ticks, ticks.tolist()):
+        rate = torch.full((), float(t_value)) / 1000
+        x = model(x, t, rate.item())
+    return x
+""",
+            fix=Applicability.EXACT,
+            trials=("denoise(lambda x, t, rate: x * rate + t, torch.ones(3), 9)", "denoise(None, 1, 0)"),
         ),
     ),
 )

@@ -14,6 +14,12 @@ Every place where Python needs a yes or no calls `__bool__` of the tensor, which
 - A window test on a schedule: compare the whole schedule on the device, `.tolist()` once, index by step. Comparing Python doubles on the
   host instead changes the side of steps that lie near a bound.
 
+`hostlint fix` does two of these. A comparison of a walked schedule's element with numbers becomes one comparison of the whole schedule, on
+the device and in its own dtype, so that the bound is rounded as it was; exact where the schedule is a tensor that this function made and
+nothing else sees, and the bounds are literals. A check that raises (`assert not torch.isnan(x).any()`) becomes a flag that is combined on
+the device and looked at once after the loop; for review, because the rest of the loop has run on the bad values by then. Where the message
+says which pass it was, the check stays.
+
 ## Not flagged
 `is None`, `isinstance`, shapes, lists, Python and NumPy values, host tensors; comparisons whose result stays a tensor; `torch.where` and
 builtin `sum`; tests behind a debug switch or every N steps.
@@ -39,6 +45,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
+from hostlint.fix.flags import checked_after
+from hostlint.fix.schedule import compared_before
+from hostlint.model import Applicability
 from hostlint.rule import Example, Problem, Rule
 from hostlint.wording import when, whole
 
@@ -46,6 +55,8 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from hostlint.facts.fact import Fact
+    from hostlint.fix.place import Place
+    from hostlint.model import Fix
 
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
@@ -82,12 +93,17 @@ def _checks_numbers(node: cst.BaseExpression) -> bool:
     return False
 
 
+def fix(place: Place) -> Fix | None:
+    return compared_before(place) or checked_after(place)
+
+
 RULE = Rule(
     code="HL103",
     name="device-truth-test",
     summary="the truth value of a device tensor is read on a step's path",
     kinds=(FactKind.TRUTH_TEST,),
     check=check,
+    fix=fix,
     examples=(
         Example(
             bad="""\
@@ -178,14 +194,14 @@ import torch
 
 def denoise(unet, x, steps, start: float, stop: float, guided: bool):
     times = torch.linspace(1.0, 0.0, steps, device="cuda")
-    inside = ((start <= times) & (times <= stop)).tolist()
-    for i, t in enumerate(times):
-        if guided and inside[i]:
+    for t, t_inside in zip(times, ((start <= times) & (times <= stop)).tolist()):
+        if guided and t_inside:
             x = x + unet(x, t, 2.0)
         else:
             x = x + unet(x, t, 1.0)
     return x
 """,
+            fix=Applicability.REVIEW,
         ),
         Example(
             bad="""\
@@ -216,6 +232,62 @@ def settle(update, state, rounds: int):
     ready = bool(gap.shape) or state.is_cuda
     return state, ready
 """,
+        ),
+        Example(
+            bad="""\
+import torch
+
+
+def run(model, x, steps: int):
+    x = x.to("cuda")
+    for step in range(steps):
+        x = model(x, step)
+        assert not torch.isnan(x).any(), "the model gave no numbers"  # expect
+    return x
+""",
+            good="""\
+import torch
+
+
+def run(model, x, steps: int):
+    x = x.to("cuda")
+    has_nan = False
+    for step in range(steps):
+        x = model(x, step)
+        has_nan |= torch.isnan(x).any()
+    assert not has_nan, "the model gave no numbers"
+    return x
+""",
+            fix=Applicability.REVIEW,
+        ),
+        Example(
+            bad="""\
+import torch
+
+
+def denoise(unet, x, steps: int):
+    times = torch.linspace(0.0, 1.0, steps, device="cuda")
+    for i, t in enumerate(times):
+        if t > 0.1 and i:  # expect
+            x = x * 2
+        x = unet(x, t)
+    return x
+""",
+            good="""\
+import torch
+
+
+def denoise(unet, x, steps: int):
+    times = torch.linspace(0.0, 1.0, steps, device="cuda")
+    times_inside = (times > 0.1).tolist()
+    for i, t in enumerate(times):
+        if times_inside[i] and i:
+            x = x * 2
+        x = unet(x, t)
+    return x
+""",
+            fix=Applicability.EXACT,
+            trials=("[denoise(lambda x, t: x + t, torch.ones(3), n) for n in (0, 1, 2, 11, 21)]",),
         ),
     ),
 )

@@ -26,6 +26,7 @@ CASTS = frozenset({"float", "double", "half", "bfloat16", "bool", "long", "int",
 NUMBERS = frozenset({"item", "tolist", "any", "all", "size", "dim", "numel", "max", "min", "argmax", "argmin", "softmax"}) | FRESH
 METADATA = frozenset({"shape", "dtype", "device", "ndim", "is_cuda", "requires_grad"})
 PLAIN_CALLS = frozenset({"len", "isinstance", "builtins.len", "builtins.isinstance", "float", "int", "builtins.float", "builtins.int"})
+WALKS = frozenset({"enumerate", "builtins.enumerate", "zip", "builtins.zip"})
 
 
 class Apart:
@@ -89,7 +90,7 @@ class Apart:
             detail = self._frame.value(item[2]).detail
             name = detail.name if isinstance(detail, External) else ""
             plain = name.startswith("torch.") and name.partition(".")[2] in FRESH and not any(key == "out" for key, _ in item[4])
-            return [] if plain or name in PLAIN_CALLS else None
+            return [] if plain or name in PLAIN_CALLS or (self._elements and name in WALKS) else None
         return None
 
     def _method(self, attribute: int, name: str) -> Sequence[int] | None:
@@ -108,15 +109,20 @@ class Apart:
         return self._is_tensor(node) or self._frame.value(node).place is Lives.PYTHON
 
     def iterated(self, node: int) -> int:
-        """What the node is an element of, by iteration; -1 where it is none."""
+        """What the node is an element of, by iteration, `enumerate` looked through; -1 where it is none."""
         item = self._nodes[node]
         while item[0] == Op.REFINE:
             item = self._nodes[item[2]]
-        return int(item[2]) if item[0] == Op.ITER else -1
+        if item[0] != Op.ITER:
+            return -1
+        walked = self._nodes[item[2]]
+        detail = self._frame.value(walked[2]).detail if walked[0] == Op.CALL else None
+        through = isinstance(detail, External) and detail.name in WALKS and len(walked[3]) == 1
+        return int(walked[3][0] if through else item[2])
 
 
 def gives_nothing_away(function: Function) -> bool:
-    """Whether a function stores nothing but constants in attributes and globals, and has no nested functions, so that its graph tells all."""
+    """Whether a function has no nested ones and stores nothing but constants in attributes and globals: then its graph tells all."""
     for node in ast.walk(function):
         if isinstance(node, (*NESTED, ast.Global, ast.Nonlocal)) and node is not function:
             return False

@@ -95,20 +95,24 @@ def _is_only_here(function: Function, loop: Loop, statement: ast.stmt, name: str
 
 
 def _whole(place: Place, loop: Loop, statement: ast.stmt) -> Sequence[Edit] | None:
-    """The statement goes before the loop as it is, with the comments that stand right above it."""
+    return moved(place, statement, loop) if len(loop.body) > 1 else None
+
+
+def moved(place: Place, statement: ast.stmt, before: ast.stmt) -> Sequence[Edit] | None:
+    """A statement goes before another one as it is, with the comments that stand right above it; None where it shares its lines."""
     outline = place.outline
     span = outline.span(statement)
     rest = outline.lines[span.end_line - 1][span.end_column - 1 :].strip()
-    if len(loop.body) < 2 or not outline.begins_line(statement) or (rest and not rest.startswith("#")):
+    if not outline.begins_line(statement) or (rest and not rest.startswith("#")):
         return None
-    if any(isinstance(one, ast.Constant) and one.lineno != one.end_lineno for one in ast.walk(statement)):
+    if any(isinstance(one, ast.Constant | ast.JoinedStr) and one.lineno != one.end_lineno for one in ast.walk(statement)):
         return None  # a string of several lines would be changed by its new margin
     margin = outline.margin(span.line)
     first = span.line
-    while outline.lines[first - 2].startswith(f"{margin}#"):
+    while first > 1 and outline.lines[first - 2].startswith(f"{margin}#"):
         first -= 1
     lines = outline.lines[first - 1 : span.end_line]
-    added = place.before(loop, "\n".join(line.removeprefix(margin) for line in lines))
+    added = place.before(before, "\n".join(line.removeprefix(margin) for line in lines))
     return [added, Edit(Span(first, 1, span.end_line + 1, 1), "")] if added is not None else None
 
 

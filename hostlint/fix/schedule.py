@@ -1,0 +1,310 @@
+"""Reads of a schedule's steps, one in each pass: all steps are read once before the loop, or compared there and the answers read once."""
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hostlint.fix.apart import Apart, gives_nothing_away
+from hostlint.fix.hoist import expression
+from hostlint.fix.loops import bindings_of, chain, chains_in, may_change, names_in, shared_with_nested, siblings_before, touches, written_in
+from hostlint.fix.sums import is_number
+from hostlint.model import Applicability, Confidence, Edit, Span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from hostlint.fix.outline import Loop
+    from hostlint.fix.place import Place
+    from hostlint.fix.reads import Read
+    from hostlint.model import Fix
+
+BARS = re.compile(r"tqdm|progress|track|^bar$", re.IGNORECASE)  # what shows how far a loop is, and hands its elements on
+OPERATORS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """A loop that walks over a schedule: its element's name, the schedule, and the counter that `enumerate` gives ("" for none)."""
+
+    loop: ast.For
+    name: str
+    schedule: ast.expr
+    counter: str = ""
+
+
+def read_before(place: Place, read: Read) -> Fix | None:
+    match read.tensor:
+        case ast.Name(id=name):
+            return _ticks(place, read, name)
+        case ast.Subscript(value=ast.Name() | ast.Attribute() as table, slice=index):
+            return _entries(place, read, table, index)
+    return None
+
+
+# The elements that the loop walks over
+
+
+def _ticks(place: Place, read: Read, name: str) -> Fix | None:
+    """`for t in ticks: … t.item()` to `for t, t_value in zip(ticks, ticks.tolist()): … t_value`."""
+    walk = walk_of(place, name)
+    if walk is None:
+        return None
+    source = _source(place, walk.schedule)
+    listed = _listed(place, walk, f"{source}.tolist()", f"{_word(walk.schedule)}_values", f"{name}_value")
+    if listed is None:
+        return None
+    value, edits = listed
+    assumed = _assumed(place, walk)
+    if not read.value.rank0 or read.value.confidence is not Confidence.CERTAIN:
+        assumed.insert(0, f"`{source}` is a 1-D tensor")
+    return _said(place, "read all steps once before the loop", assumed, place.replace(_as(read, value)), edits)
+
+
+def compared_before(place: Place) -> Fix | None:
+    """`for t in ticks: if low <= t <= high:` to one comparison of all ticks on the device, whose answers are read once."""
+    node = expression(place)
+    if not isinstance(node, ast.Compare) or not all(type(one) in OPERATORS for one in node.ops):
+        return None
+    operands = [node.left, *node.comparators]
+    walks = [walk for one in operands if isinstance(one, ast.Name) and (walk := walk_of(place, one.id)) is not None]
+    if not walks or place.function is None:
+        return None
+    walk = walks[0]
+    bounds = [one for one in operands if not (isinstance(one, ast.Name) and one.id == walk.name)]
+    plain = all(isinstance(one, ast.Name | ast.Attribute | ast.Constant | ast.UnaryOp) for one in bounds)
+    if len(bounds) + 1 != len(operands) or not plain:
+        return None
+    if may_change(place.function, walk.loop, frozenset(one for bound in bounds for one in chains_in(bound))):
+        return None
+    source = _source(place, walk.schedule)
+    words = [source if isinstance(one, ast.Name) and one.id == walk.name else _source(place, one) for one in operands]
+    pairs = [f"{words[number]} {OPERATORS[type(one)]} {words[number + 1]}" for number, one in enumerate(node.ops)]
+    compared = pairs[0] if len(pairs) == 1 else " & ".join(f"({one})" for one in pairs)
+    listed = _listed(place, walk, f"({compared}).tolist()", f"{_word(walk.schedule)}_inside", f"{walk.name}_inside")
+    if listed is None:
+        return None
+    value, edits = listed
+    assumed = [*_assumed(place, walk), *_unproved(place, bounds)]
+    if not (place.fact.confidence is Confidence.CERTAIN and _is_vector(place, walk)):
+        assumed.insert(0, f"`{source}` is a 1-D tensor")
+    return _said(place, "compare all steps on the device, in the schedule's own dtype, and read the answers once", assumed,
+                 place.replace(value), edits)  # fmt: skip
+
+
+def _unproved(place: Place, bounds: Sequence[ast.expr]) -> list[str]:
+    words = [f"`{_source(place, one)}`" for one in bounds if not is_number(one)]
+    return [f"{' and '.join(words)} {'is a Python number' if len(words) == 1 else 'are Python numbers'}"] if words else []
+
+
+def walk_of(place: Place, name: str) -> Walk | None:
+    """The loop around the place whose element has this name, where that is a part of a schedule and stays what it is."""
+    for loop in place.loops:
+        if name in names_in(getattr(loop, "target", ast.Pass())):
+            found = _walked(loop.target, loop.iter, name) if isinstance(loop, ast.For) else None
+            if found is None or not isinstance(loop, ast.For) or place.function is None or shared_with_nested(place.function, name):
+                return None
+            schedule, counter = found
+            changed = {name, chain(schedule)}
+            if len(bindings_of(loop, name)) != 1 or any(touches(one, other) for one in changed for other in written_in(loop)):
+                return None
+            if counter and (len(bindings_of(loop, counter)) != 1 or counter in written_in(loop)):
+                counter = ""
+            return Walk(loop, name, schedule, counter)
+        if bindings_of(loop, name):
+            return None
+    return None
+
+
+def _walked(target: ast.expr, walked: ast.expr, name: str) -> tuple[ast.expr, str] | None:
+    """What the name is an element of, and the counter that goes with it."""
+    match target, walked:
+        case ast.Name(id=same), ast.Name() | ast.Attribute() if same == name:
+            return walked, ""
+        case ast.Name(id=same), ast.Call(args=[ast.Name() | ast.Attribute() as inner, *_]) if same == name and BARS.search(_word(walked)):
+            return inner, ""
+        case ast.Tuple(elts=[ast.Name(id=counter), inner_target]), ast.Call(func=ast.Name(id="enumerate"), args=[inner], keywords=[]):
+            found = _walked(inner_target, inner, name)
+            return (found[0], counter) if found is not None else None
+        case ast.Tuple(elts=parts), ast.Call(func=ast.Name(id="zip"), args=given) if len(parts) == len(given):
+            found_in = (_walked(one, other, name) for one, other in zip(parts, given, strict=True))
+            return next((one for one in found_in if one is not None), None)
+    return None
+
+
+def _listed(place: Place, walk: Walk, listed: str, table: str, element: str) -> tuple[str, Sequence[Edit]] | None:
+    """How a pass says its own entry of a list that is made once, and the edits that make the list."""
+    if walk.counter:
+        made = _table(place, walk.loop, listed, table)
+        return (f"{made[0]}[{walk.counter}]", made[1]) if made is not None else None
+    target, walked = walk.loop.target, walk.loop.iter
+    if isinstance(target, ast.Tuple) and isinstance(walked, ast.Call):
+        if not (isinstance(walked.func, ast.Name) and walked.func.id == "zip" and not walked.keywords):
+            return None
+        for one, given in zip(target.elts, walked.args, strict=False):
+            if isinstance(one, ast.Name) and _source(place, given) == listed and len(bindings_of(walk.loop, one.id)) == 1:
+                return one.id, ()
+        name = place.fresh(element)
+        return name, [_insertion(place, target.elts[-1], f", {name}"), _insertion(place, walked.args[-1], f", {listed}")]
+    name = place.fresh(element)
+    begin = place.outline.span(walked)
+    first = Edit(Span(begin.line, begin.column, begin.line, begin.column), "zip(")
+    return name, [_insertion(place, target, f", {name}"), first, _insertion(place, walked, f", {listed})")]
+
+
+def _table(place: Place, loop: Loop, listed: str, wanted: str) -> tuple[str, Sequence[Edit]] | None:
+    """The name of a list that is made before a loop: one that is there, else a new one."""
+    for statement in siblings_before(place.path, loop):
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if _source(place, value) == listed and not bindings_of(loop, name):
+                return name, ()
+        if not isinstance(statement, ast.Assign):
+            break
+    name = place.fresh(wanted)
+    added = place.before(loop, f"{name} = {listed}")
+    return (name, [added]) if added is not None else None
+
+
+def _insertion(place: Place, node: ast.AST, text: str) -> Edit:
+    end = place.outline.span(node)
+    return Edit(Span(end.end_line, end.end_column, end.end_line, end.end_column), text)
+
+
+# Entries of a table
+
+
+def _entries(place: Place, read: Read, table: ast.Name | ast.Attribute, index: ast.expr) -> Fix | None:
+    """`sigmas[i].item()` to `sigmas_values[i]`, where `sigmas_values = sigmas.tolist()` stands before the loop."""
+    function, name = place.function, chain(table)
+    if function is None or not name or isinstance(index, ast.Slice | ast.Tuple | ast.List) or _is_tested(function, name):
+        return None
+    loop = next((one for one in reversed(place.loops) if not may_change(function, one, frozenset({name}))), None)
+    if loop is None or not names_in(index) & {one for outer in place.loops for one in _targets(outer)}:
+        return None
+    made = _table(place, loop, f"{name}.tolist()", f"{_word(table)}_values")
+    if made is None:
+        return None
+    assumed = []
+    if not read.is_proved_scalar:
+        assumed.append(f"`{name}` is a 1-D tensor")
+    if not _is_count(place, index):
+        assumed.append(f"`{_source(place, index)}` is a Python int")
+    if not _is_kept(place, table):
+        assumed.append(f"nothing writes into `{name}` during the loop")
+    new = _as(read, f"{made[0]}[{_source(place, index)}]")
+    return _said(place, "read the whole table once before the loop", assumed, place.replace(new), made[1])
+
+
+def _targets(loop: Loop) -> frozenset[str]:
+    return names_in(loop.target) if isinstance(loop, ast.For) else frozenset()
+
+
+def _is_tested(function: ast.AST, name: str) -> bool:
+    """Whether the function asks if it is None: then it may be, before the loop."""
+    for node in ast.walk(function):
+        match node:
+            case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot()]) if chain(left) == name:
+                return True
+            case ast.If(test=test) | ast.IfExp(test=test) if chain(test) == name:
+                return True
+    return False
+
+
+def _is_count(place: Place, index: ast.expr) -> bool:
+    """Whether an index is a loop's counter, plus or minus a number."""
+    match index:
+        case ast.Constant(value=int()):
+            return True
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):
+            return _is_count(place, left) and _is_count(place, right)
+        case ast.Name(id=name):
+            return any(name == one for loop in place.loops for one in _counters(loop) if len(bindings_of(loop, name)) == 1)
+    return False
+
+
+def _counters(loop: Loop) -> Iterator[str]:
+    match loop:
+        case ast.For(target=ast.Name(id=name), iter=ast.Call(func=ast.Name(id="range"))):
+            yield name
+        case ast.For(target=ast.Tuple(elts=[ast.Name(id=name), _]), iter=ast.Call(func=ast.Name(id="enumerate"))):
+            yield name
+
+
+# What is proved
+
+
+def _assumed(place: Place, walk: Walk) -> list[str]:
+    if _is_vector(place, walk, apart=True) and not _is_handed_on(place, walk):
+        return []
+    return [f"nothing writes into `{_source(place, walk.schedule)}` during the loop"]
+
+
+def _is_vector(place: Place, walk: Walk, apart: bool = False) -> bool:
+    """Whether the schedule is proved to be a tensor; `apart`: one that only this function sees, elements aside."""
+    frame, function = place.known.frame, place.function
+    if frame is None or function is None:
+        return False
+    graph, known = frame.graph, Apart(place.known, elements=True)
+    sources = {known.iterated(node) for node in range(len(graph.nodes)) if graph.nodes[node][1] == walk.loop.lineno} - {-1}
+    if not sources:
+        return False
+    if apart:
+        return gives_nothing_away(function) and all(known.is_made_here(one) and known.is_kept(one) for one in sources)
+    values = [frame.value(one) for one in sources]
+    return all(one.is_tensor and one.vector and one.confidence is Confidence.CERTAIN for one in values)
+
+
+def _is_kept(place: Place, table: ast.Name | ast.Attribute) -> bool:
+    """Whether a table is made by this function and nothing else sees it, or a part of it."""
+    frame, function = place.known.frame, place.function
+    if frame is None or function is None or not isinstance(table, ast.Name) or len(bindings_of(function, table.id)) != 1:
+        return False
+    cell = next((node for name, node in frame.graph.cells if name == table.id), -1)
+    if cell < 0 or not gives_nothing_away(function):
+        return False
+    item = frame.graph.nodes[cell]
+    sources: Sequence[int] = item[2] if item[0] == 12 else (cell,)  # type: ignore[assignment]
+    apart = Apart(place.known)
+    return all(apart.is_made_here(one) and apart.is_kept(one) for one in sources)
+
+
+def _is_handed_on(place: Place, walk: Walk) -> bool:
+    """Whether a call gets the element before it is read in a pass: it might write into it."""
+    statement = next((one for one in walk.loop.body if one in place.path), None)
+    if statement is None:
+        return True
+    earlier = [node for one in walk.loop.body[: walk.loop.body.index(statement)] for node in ast.walk(one)]
+    calls = [node for node in (*earlier, *ast.walk(statement)) if isinstance(node, ast.Call) and node not in place.path]
+    return any(walk.name in names_in(*call.args, *(one.value for one in call.keywords)) for call in calls)
+
+
+# Words
+
+
+def _as(read: Read, value: str) -> str:
+    """The number in the type in which it was read."""
+    same = read.how == "item" or (read.how == "int" and read.value.integer is True)
+    return value if same else f"{read.how}({value})"
+
+
+def _said(place: Place, what: str, assumed: Sequence[str], *edits: Edit | Sequence[Edit]) -> Fix:
+    if not assumed:
+        return place.fix(Applicability.EXACT, what, *edits)
+    return place.fix(Applicability.REVIEW, f"{what}, where {' and '.join(assumed)}", *edits)
+
+
+def _source(place: Place, node: ast.AST) -> str:
+    return place.outline.source(place.outline.span(node))
+
+
+def _word(node: ast.AST) -> str:
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name.strip("_")
+        case ast.Call(func=function):
+            return _word(function)
+    return "steps"
+
+
+
