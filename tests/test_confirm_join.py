@@ -149,6 +149,15 @@ def test_steps_that_the_program_marks_count_before_the_loops() -> None:
     assert join(record([event("read", 7)], processes=(marked,)), found).confirmed(found).per_step == 2.0
 
 
+def test_each_rank_has_its_own_steps() -> None:
+    """Two ranks of five marked steps, each of which waits once in each of them: once a step, not twice."""
+    ranks = [Process(1, 0, "started", rank, (), "", 0.0, torch="2.13.0", device="cuda", watching=True, steps=5) for rank in "01"]
+    found = finding("HL101", 7)
+    made = join(record([event("read", 7, ranks={"0": 5, "1": 5})], processes=tuple(ranks)), found)
+    assert made.confirmed(found).per_step == 1.0
+    assert made.record.steps == 5
+
+
 def test_ranks_are_told_apart_only_in_distributed_runs() -> None:
     found = finding("HL101", 7)
     ranks = tuple(Process(n, 0, "started", str(n), (), "", 0.0, torch="2.13.0", device="cuda", watching=True) for n in range(2))

@@ -151,8 +151,9 @@ class Join:
         return ""
 
     def _steps(self, finding: Finding) -> int:
-        if self.record.steps:
-            return self.record.steps
+        marked = sum(process.steps for process in self.record.processes)  # of all ranks, as the counts are
+        if marked:
+            return marked
         loop = self.loops.get(finding)
         return sum(one.count for one in self.record.loops if loop == (one.path, one.line))
 

@@ -79,7 +79,7 @@ def _table(rows: Sequence[dict[str, str]]) -> Iterator[Line]:
     """Columns as wide as what is in them, numbers to the right; a column in which nothing stands is left out."""
     names = [name for name in rows[0] if any(row[name] for row in rows)]
     widths = {name: max(map(cells, (name, *(row[name] for row in rows)))) for name in names}
-    yield [(_padded(name, name, widths) + ("  " if name != names[-1] else ""), GUTTER) for name in names]
+    yield [(f"{_padded(name, name, widths)}  " if name != names[-1] else name, GUTTER) for name in names]
     for row in rows:
         styles = {"verdict": _STYLES.get(row["verdict"], "")}
         line = [(_padded(name, row[name], widths), styles.get(name, "")) for name in names]
