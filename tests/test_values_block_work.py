@@ -98,6 +98,10 @@ def test_a_block_that_is_also_given_something_else_is_silent() -> None:
     assert told("x = x * torch.cat([cos, cos], -1)", after="x = self.blocks[0](x, x, mask, x)") == []
 
 
+def test_one_statement_is_told_once() -> None:
+    assert told("x = x * cos.cos() + cos.sin()") == [HERE]
+
+
 def test_a_chain_is_told_at_its_end() -> None:
     assert told("both = torch.cat([cos, cos], -1)\n        turned = both.repeat(2, 1)\n        x = x * turned.cos()") == [HERE + 2]
 

@@ -170,3 +170,10 @@ def sample(net: Net, x, cond, timesteps):
     assert lines(found) == [11]
     assert found[0].kind_evidence == "the loop in `sample`, line 15, hands each step the same"
     assert [each for each in scan_text(source.replace("{given}", "cond[t]"), "net.py")[0] if each.code == "HL306"] == []
+
+
+def test_a_long_chain_is_followed_only_so_far() -> None:
+    long = "\n        ".join(["context = encoder_hidden_states", *["context = context * 2"] * 400, "x = x + self.text_proj(context)"])
+    short = "\n        ".join(["context = encoder_hidden_states", *["context = context * 2"] * 20, "x = x + self.text_proj(context)"])
+    assert lines(told(long)) == []
+    assert lines(told(short)) == [HERE + 21]

@@ -106,8 +106,10 @@ class BlockWork:
                 spot = places(call, outline.calls) if why else None
                 if spot is not None and not spot.fills:
                     found.append((call, spot, why or ""))
+        told: set[tuple[int, int]] = set()  # statements
         for call, spot, why in found:
-            if not self._is_part(fid, call, found):
+            if spot.statement not in told and not self._is_part(fid, call, found):
+                told.add(spot.statement)
                 yield Meeting(FactKind.SAME_PER_BLOCK, site_of(call, spot), call.chain, why, Confidence.LIKELY, UNMEASURED)
 
     def _is_part(self, fid: FunctionId, call: Call, found: list[tuple[Call, Spot, str]]) -> bool:

@@ -43,6 +43,7 @@ OPERATIONS = frozenset({
 IN_PLACE = frozenset({"+=", "-=", "*=", "/=", "//=", "%=", "**=", "&=", "|=", "^=", "<<=", ">>=", "@="})
 SIZES = frozenset({"size", "dim", "numel"})
 DEPTH = 7
+LEVELS = 70  # nodes that rest on each other, over all functions: further back nobody looks
 MANY = 12
 
 Given = tuple["str | None", ...] | None
@@ -57,16 +58,27 @@ class StepConstancy:
         self._hoisted = hoisted
         self._known: dict[tuple[FunctionId, int, int, Given], str | None] = {}
         self._roots: dict[FunctionId, str] = {}
+        self._level = 0
+        self._is_cut = False
 
     def of(self, fid: FunctionId, node: int, depth: int = DEPTH, given: Given = None) -> str | None:
         """Why a node holds the same at every step: "" where nothing of the request is in it, None where it may change. `given` says so of
         the arguments of one call; without it the parameters stand for all calls."""
         key = (fid, node, depth, given)
-        if key not in self._known:
-            self._known[key] = None  # what depends on itself changes
-            self._evaluator.files |= 1 << fid[0]
-            self._known[key] = self._judge(fid, node, depth, given)
-        return self._known[key]
+        if key in self._known:
+            return self._known[key]
+        if self._level >= LEVELS:
+            self._is_cut = True
+            return None
+        self._known[key] = None  # what depends on itself changes
+        self._evaluator.files |= 1 << fid[0]
+        self._level += 1
+        why = self._known[key] = self._judge(fid, node, depth, given)
+        self._level -= 1
+        if self._is_cut:  # an answer for want of depth holds for this question only
+            del self._known[key]
+            self._is_cut = self._level > 0
+        return why
 
     def all_of(self, fid: FunctionId, nodes: Iterable[int], depth: int = DEPTH, given: Given = None) -> str | None:
         return _joined(self.of(fid, node, depth, given) for node in nodes)
