@@ -10,6 +10,9 @@ at every stage boundary; and the arguments of a log line are worked out even whe
 - Where a flush is offered, its default is off (`empty_cache: bool = False`), and the callers that release memory ask for it.
 - A debug line gets values that cost nothing, or stands behind `log.isEnabledFor(...)`.
 
+`hostlint fix --review` switches off the default of the parameter that offers the flush. Who relied on it (to release memory, or for a
+number without the cache) has to ask from then on: `empty_cache=True`.
+
 ## Not flagged
 A flush behind a parameter whose default is off and that no call switches on; a helper that others call to release memory; `synchronize()`
 in a timer (explicit-synchronize has it where it is hot).
@@ -25,9 +28,11 @@ NVIDIA H200, torch 2.11:
 """
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
+from hostlint.model import Applicability
 from hostlint.rule import Example, Problem, Rule
 from hostlint.wording import when, whole
 
@@ -35,6 +40,8 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from hostlint.facts.fact import Fact
+    from hostlint.fix.place import Place
+    from hostlint.model import Fix
 
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
@@ -44,12 +51,31 @@ def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
     )
 
 
+def fix(place: Place) -> Fix | None:
+    """`def get_memory(empty_cache: bool = True)` to `= False`."""
+    import ast
+
+    if place.function is None:
+        return None
+    tests = [outer.test for outer, inner in pairwise(place.path) if isinstance(outer, ast.If) and inner in outer.body]
+    names = {test.id for test in tests if isinstance(test, ast.Name)}
+    given = place.function.args
+    placed = [*given.posonlyargs, *given.args]
+    pairs = [*zip(reversed(placed), reversed(given.defaults), strict=False), *zip(given.kwonlyargs, given.kw_defaults, strict=True)]
+    for argument, default in pairs:
+        if argument.arg in names and isinstance(default, ast.Constant) and default.value is True:
+            message = f"do not flush unless asked, where every caller that wants it passes `{argument.arg}=True`"
+            return place.fix(Applicability.REVIEW, message, place.replace("False", default))
+    return None
+
+
 RULE = Rule(
     code="HL402",
     name="cache-flush-in-observer",
     summary="a getter, logger or profiler flushes the allocator or collects garbage",
     kinds=(FactKind.OBSERVER_PAUSE,),
     check=check,
+    fix=fix,
     examples=(
         Example(
             bad="""\
@@ -90,13 +116,23 @@ def get_free_memory(empty_cache: bool = False) -> int:
     return free
 
 
+class StageProfiler:
+    def __enter__(self):
+        self.before = get_free_memory()
+
+    def __exit__(self, *error):
+        pass
+
+
 def denoise(model, latents, steps: int):
     latents = latents.cuda()
     for i in range(steps):
-        latents = model(latents, i)
+        with StageProfiler():
+            latents = model(latents, i)
         print(get_free_memory())
     return latents
 """,
+            fix=Applicability.REVIEW,
         ),
         Example(
             bad="""\

@@ -198,3 +198,35 @@ def test_a_line_that_cannot_go_behind_a_level_is_left(left: str) -> None:
 def test_where_logging_is_another_module_nothing_is_put_behind_its_level() -> None:
     program = DEBUG.replace("{}", 'log.debug(f"{loss}")').replace("import logging", "from own.utils import logging")
     assert not fix_text(program, "step.py", frozenset({"HL106"}), review=True).files
+
+
+FLUSH = """\
+import torch
+
+
+def get_free_memory({}) -> int:
+    if clear:
+        torch.cuda.empty_cache()
+    return torch.cuda.mem_get_info()[0]
+
+
+def fit(model, loader, opt, log):
+    for x in loader:
+        model(x.cuda(non_blocking=True)).mean().backward()
+        opt.step()
+        log.debug("free %d", get_free_memory())
+"""
+
+
+@pytest.mark.parametrize("default", ["clear: bool = True", "unit: int = 1, clear=True", "*, clear: bool = True, unit: int = 1"])
+def test_a_flush_in_an_observer_is_off_by_default(default: str) -> None:
+    result = fix_text(FLUSH.format(default), "step.py", review=True)
+    assert [file.text for file in result.files] == [FLUSH.format(default.replace("True", "False"))]
+    assert not fix_text(FLUSH.format(default), "step.py").files
+
+
+def test_a_flush_that_is_always_made_is_left() -> None:
+    program = FLUSH.format("").replace("    if clear:\n        torch", "    torch")
+    result = fix_text(program, "step.py", review=True)
+    assert not result.files
+    assert [one.finding.code for one in result.left] == ["HL402"]
