@@ -388,6 +388,15 @@ PROGRAMS = {
                     return None
                 work()  # -
     """,
+    "a value that hangs on another object": """
+        def f(module, x):
+            if getattr(module, "table", None) is None:
+                module.register_buffer("table", work())  # memo
+            if getattr(module, "other", None) is None:
+                module.other = work()  # memo
+            if getattr(module, "third", None) is None:
+                x.append(work())  # -
+    """,
     "an early end with raise is no memo": """
         class C:
             def f(self):

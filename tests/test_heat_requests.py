@@ -446,7 +446,7 @@ def test_tools_to_debug_with_and_other_machines_are_cold() -> None:
     ("_maybe_dump_logits", "request"), ("plot_scores", "request"), ("rebalance_experts", "request"), ("capture_cuda_graphs", "request"),
     ("_capture_graph", "request"), ("set_timesteps", "request"), ("record_scores", "call"),
     ("process_input_requests", "request"), ("abort_req", "request"), ("self_check_while_busy", "request"), ("check_invariants", "request"),
-    ("request_finished", "request"), ("_raise_stale", "cold"), ("_forward_mps_streamed", "cold"), ("process_request_batch", "call"), ("copy_cpu", "call"), ("build_graph", "call"), ("capture_hidden_states", "call"),
+    ("request_finished", "request"), ("maybe_recover_ranks", "request"), ("_raise_stale", "cold"), ("_forward_mps_streamed", "cold"), ("process_request_batch", "call"), ("copy_cpu", "call"), ("build_graph", "call"), ("capture_hidden_states", "call"),
 ])  # fmt: skip
 def test_what_runs_beside_the_steps_is_no_step(name: str, level: str) -> None:
     assert not differences(main=f"""
@@ -708,4 +708,20 @@ def test_a_loop_over_the_pieces_of_a_request_is_no_step_loop_because_it_decodes_
         for _ in range(count):
             probe()  # loop
             vae.decode(x)
+    """)
+
+
+def test_a_part_of_a_result_that_is_asked_for_by_name_is_no_call_of_a_method() -> None:
+    assert not differences(main="""
+    class Gaussian:
+        def sample(self):
+            probe()  # request
+
+        def reshape_rows(self):
+            probe()  # call
+
+    def denoise(model, timesteps):
+        for t in timesteps:
+            out = getattr(model(t), "sample", None)
+            out = getattr(model(t), "reshape_rows", None)
     """)

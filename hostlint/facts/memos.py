@@ -53,7 +53,7 @@ def _asks_for(test: ast.expr) -> tuple[str | None, bool]:
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         op, left, right = test.ops[0], test.left, test.comparators[0]
         if isinstance(op, (ast.Is, ast.IsNot)) and isinstance(right, ast.Constant) and right.value is None:
-            return chain(left).removesuffix("[]").removesuffix(".get()"), isinstance(op, ast.IsNot)
+            return (_attribute(left) or chain(left).removesuffix("[]").removesuffix(".get()")), isinstance(op, ast.IsNot)
         if isinstance(op, (ast.In, ast.NotIn)):
             return chain(right).removesuffix(".keys()"), isinstance(op, ast.In)
         attributes = (chain(part) for part in ast.walk(test) if isinstance(part, ast.Attribute))
@@ -64,6 +64,13 @@ def _asks_for(test: ast.expr) -> tuple[str | None, bool]:
     if isinstance(test, (ast.Name, ast.Attribute)):
         return chain(test), True
     return None, False
+
+
+def _attribute(node: ast.expr) -> str:
+    """`module.table` for `getattr(module, "table", None)`, else ""."""
+    if isinstance(node, ast.Call) and chain(node.func) == "getattr" and len(node.args) == 3 and isinstance(node.args[1], ast.Constant):
+        return f"{chain(node.args[0])}.{node.args[1].value!s}"
+    return ""
 
 
 def _first_attribute(text: str) -> str:
@@ -79,9 +86,9 @@ def _is_stored(part: ast.AST, kept: str) -> bool:
         return _same(chain(part).removesuffix("[]"), kept)
     if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
         if part.func.attr in {"setdefault", "register_buffer"}:
-            return chain(part.func.value) == kept or any(
-                isinstance(a, ast.Constant) and isinstance(a.value, str) and kept == f"self.{a.value}" for a in part.args
-            )
+            owner = chain(part.func.value)
+            texts = (a.value for a in part.args if isinstance(a, ast.Constant) and isinstance(a.value, str))
+            return owner == kept or any(kept == f"{owner}.{text}" for text in texts)
         attribute = kept.rsplit(".", 1)[-1].strip("_")
         fills = bool(attribute) and attribute in part.func.attr and attribute != part.func.attr.strip("_")  # _build_table() for self.table
         return kept.startswith("self.") and chain(part.func).startswith("self.") and fills

@@ -160,6 +160,8 @@ class Dispatch:
 
     def _by_string(self, fid: FunctionId, call: Call) -> Iterator[Target]:
         for string in call.strings:
+            if string in _COMMON:  # `getattr(output, "sample")`: a part of a result far more often than a method of the project
+                continue
             found = self._functions_named.get(string) or self._named(fid, string)
             if len(found) <= FALLBACK_LIMIT:
                 yield from ((function, False) for function in found)

@@ -16,6 +16,7 @@ from hostlint.torch_ops.spec import Returns
 from hostlint.values.arguments import Argument, Bound, bind
 from hostlint.values.calls import LEGACY
 from hostlint.values.containers import one_of
+from hostlint.values.cures import is_cure
 from hostlint.values.detail import External, ExternalInstance, Function, Items, ListOf, Literal, Method
 from hostlint.values.devices import Target, target_of
 from hostlint.values.judging import Meeting, judge
@@ -60,7 +61,7 @@ def at_call(frame: Frame, site: Site) -> Meeting | None:
         return None
     if any(given.name and frame.evaluator.conventions.says_host(given.name) for given in bound.by_name.get("group", ())):
         return None  # a collective of the hosts: the device has no part in it
-    if _is_idle(bound):
+    if _is_idle(bound) or (receiver is not None and not receiver.rank0 and is_cure(frame, site)):
         return None
     return judge(op, bound, site, name, _target(op, bound))
 
