@@ -15,9 +15,9 @@ tensor finds the result of another tensor, and nothing reports it.
 - Where the cache serves the blocks of one forward, compute the result once in the forward and hand it down.
 
 ## Not flagged
-Addresses of weights, buffers, key-value pools and workspaces, which stay; keys beside which the cache holds the tensor, or a weak
-reference; a fresh tensor that several calls share; pointers that are compared with each other or handed to kernels; code that runs once a
-request.
+Addresses of weights, buffers, key-value pools and whatever is not seen to be made in the step, for it may stay; keys beside which the
+cache holds the tensor, or a weak reference; a fresh tensor that several calls share; pointers that are compared with each other or handed
+to kernels; code that runs once a request.
 
 ## Evidence
 By the graph of values: what is looked up, and what the calls hand over. A serving engine's rotary cache, keyed by addresses of tensors
@@ -78,7 +78,8 @@ class Rotary(nn.Module):
 
     def forward(self, x, cos, limit: int):
         same = x.data_ptr() == cos.data_ptr()
-        return x if same else x * self.table(cos)[:limit]
+        joined = torch.cat([cos, cos], -1)  # expect
+        return x if same else x * self.table(joined)[:limit]
 """,
             good="""\
 import torch

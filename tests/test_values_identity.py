@@ -44,6 +44,7 @@ class Rotary(nn.Module):
 
     def forward(self, x, cos, step: int):
         cos = cos.contiguous()
+        made = torch.cat([cos, cos])
         {line}
         return x
 """
@@ -59,10 +60,10 @@ def told(line: str) -> list[int]:
 @pytest.mark.parametrize(
     "line",
     [
-        "key = cos.data_ptr()\n        if key not in TABLES:\n            TABLES[key] = cos.cos()\n        x = x * TABLES[key]",
-        "key = (id(cos), step)\n        if key not in self.seen:\n            self.seen[key] = cos.cos()\n        x = x * self.seen[key]",
-        "table = TABLES.get(cos.data_ptr())\n        if table is None:\n            table = TABLES[cos.data_ptr()] = cos.cos()",
-        "key = cos.data_ptr(), 1\n        if getattr(self, 'entry')[0] != key:\n            self.entry = key, cos.cos()",
+        "key = made.data_ptr()\n        if key not in TABLES:\n            TABLES[key] = cos.cos()\n        x = x * TABLES[key]",
+        "key = (id(made), step)\n        if key not in self.seen:\n            self.seen[key] = cos.cos()\n        x = x * self.seen[key]",
+        "table = TABLES.get(made.data_ptr())\n        if table is None:\n            table = TABLES[made.data_ptr()] = cos.cos()",
+        "key = made.data_ptr(), 1\n        if getattr(self, 'entry')[0] != key:\n            self.entry = key, cos.cos()",
     ],
 )
 def test_an_address_for_a_key_while_nothing_holds_the_tensor(line: str) -> None:
@@ -90,6 +91,7 @@ def test_a_fresh_tensor_never_hits(line: str) -> None:
         "key = cos.data_ptr()\n        if key not in TABLES:\n            TABLES[key] = (cos, cos.cos())\n        x = x * TABLES[key][1]",
         "key = self.weight.data_ptr()\n        if key not in TABLES:\n            TABLES[key] = x.cos()\n        x = x * TABLES[key]",
         "key = cos.data_ptr()\n        weakref.ref(cos, print)\n        if key not in TABLES:\n            TABLES[key] = cos.cos()",
+        "key = cos.data_ptr()\n        if key not in TABLES:\n            TABLES[key] = cos.cos()",  # it may live as long as the model
         "key = id(self)\n        if key not in TABLES:\n            TABLES[key] = cos.cos()",
         "here = {}\n        here[cos.data_ptr()] = cos.cos()\n        x = here[cos.data_ptr()]",  # gone with the call
         "if cos.data_ptr() == x.data_ptr():\n            x = x + 1",

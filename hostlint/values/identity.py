@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from hostlint.facts.graph import Op, operands
 from hostlint.facts.kinds import FactKind
@@ -37,6 +37,10 @@ class Key(NamedTuple):
     is_address: bool  # the storage's address, which views share
 
 
+class Feeds(Protocol):
+    def passes(self, fid: FunctionId, node: int) -> bool: ...
+
+
 class Identity:
     """Finds the tensors by whose identity functions look something up."""
 
@@ -44,13 +48,14 @@ class Identity:
         self._evaluator = evaluator
         self._keys: dict[FunctionId, tuple[Key, ...]] = {}
 
-    def addresses(self, fid: FunctionId, is_hot: Callable[[int], bool], places: Places) -> Iterator[Meeting]:
-        """Keys that hold an address although nothing holds the tensor; one for each statement."""
+    def addresses(self, fid: FunctionId, is_hot: Callable[[int], bool], places: Places, feeds: Feeds) -> Iterator[Meeting]:
+        """Keys that hold an address although nothing holds the tensor, and it is one that passes; one for each statement."""
         outline = self._evaluator.index.function(fid)
         keys = {key.node: key for key in self.keys(fid) if key.node != key.tensor and not self._is_held(fid, key)}
         lines: set[int] = set()
         for call in outline.calls if keys else ():
-            if call.node in keys and is_hot(call.region) and call.chain.rpartition(".")[2] in ("data_ptr", "id"):
+            wanted = call.node in keys and is_hot(call.region) and call.chain.rpartition(".")[2] in ("data_ptr", "id")
+            if wanted and feeds.passes(fid, keys[call.node].tensor):
                 spot = places(call, outline.calls)
                 if spot is not None and spot.statement[0] not in lines:
                     lines.add(spot.statement[0])
@@ -136,7 +141,8 @@ class Identity:
                     return False
                 node = callee[2]
             else:
-                return item[0] in (Op.GLOBAL, Op.FREE) or (item[0] == Op.ATTR and item[3] not in METADATA | PLACES)
+                outer = item[0] == Op.GLOBAL or (item[0] == Op.FREE and not item[3])
+                return outer or (item[0] == Op.ATTR and item[3] not in METADATA | PLACES)
         return False
 
     def _compared(self, fid: FunctionId) -> Iterator[Key]:

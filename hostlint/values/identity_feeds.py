@@ -48,6 +48,27 @@ class Feeds:
                 told.add(made.node)
                 site = site_of(made, spot)._replace(region=region)  # as hot as the look-up
                 yield Meeting(FactKind.IDENTITY_KEY, site, made.chain, why, Confidence.LIKELY, MISSES, "fresh")
+        yield from self._identity.addresses(fid, is_hot, places, self)
+
+    def passes(self, fid: FunctionId, node: int) -> bool:
+        """Whether a tensor is made in the step that looks it up, here or by a caller, and so will be freed."""
+        nodes: Sequence[Any] = self._evaluator.graph_of(fid).nodes
+        if self._fresh(fid, node, address=True) is not None:
+            return True
+        while nodes[node][0] in (Op.REFINE, Op.UNPACK, Op.INDEX):
+            node = nodes[node][2]
+        if nodes[node][0] != Op.PARAM:
+            return False
+        for edge in self._evaluator.surroundings.callers(fid):
+            outline = self._evaluator.index.function(edge.caller)
+            call = outline.calls[edge.call_index]
+            if edge.certain and call.node >= 0 and self._evaluator.surroundings.is_hot(edge.caller, call.region):
+                self._evaluator.files |= 1 << edge.caller[0]
+                item: Any = self._evaluator.graph_of(edge.caller).nodes[call.node]
+                given = _argument(self._evaluator, fid, nodes[node][2], item) if item[0] == Op.CALL else -1
+                if given >= 0 and self._fresh(edge.caller, given, address=True) is not None:
+                    return True
+        return False
 
     def _handed(self, fid: FunctionId, call: Call) -> Iterator[tuple[int, bool, str]]:
         """What a call hands over by identity: the node, whether only its address counts, and in words by whom."""

@@ -55,9 +55,9 @@ class Redone:
         self._log_lines = LogLines(evaluator)
         self._serving = Serving(evaluator)
         self._size_tables = SizeTables(evaluator)
-        self._identity = Identity(evaluator)
-        self._feeds = Feeds(evaluator, self._identity)
-        self._value_keys = ValueKeys(evaluator, constancy, self._identity)
+        identity = Identity(evaluator)
+        self._feeds = Feeds(evaluator, identity)
+        self._value_keys = ValueKeys(evaluator, constancy, identity)
         self._projected = Projected(evaluator, StepConstancy(evaluator, constancy, self._hoisted))
 
     def meetings(self, fid: FunctionId, is_hot: Callable[[int], bool], places: Places) -> Iterator[Meeting]:
@@ -72,7 +72,6 @@ class Redone:
             yield from found
             told |= {meeting.site.first_line for meeting in found}
         yield from self._feeds.meetings(fid, is_hot, places)
-        yield from self._identity.addresses(fid, is_hot, places)
         yield from self._size_tables.meetings(fid, is_hot, places)
         yield from self._value_keys.meetings(fid, is_hot, places)
         yield from self._serving.meetings(fid, places)
