@@ -47,6 +47,15 @@ PROGRAMS = {
         V.cpu()[0].item()  # host-copy
         y = S.item  # nothing is called
     """,
+    "a loop of launches": """
+        def f(n: int):
+            mask = torch.zeros(4, 4, device="cuda")
+            for i in range(n):
+                mask[i, : i + 1] = 1  # launch-loop
+            for i in range(n):
+                mask[i, : i + 1] = mask[i - 1].sum()
+            return mask
+    """,
     "filter": """
         list(filter(lambda v: v > 0.5, V))  # truth-test
         list(filter(lambda v: v > 0.5, W))
