@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 SEEN = []
+TABLES = {}
 
 
 def check(n: int):
@@ -53,6 +54,23 @@ def metadata(ranges, device):
     rows = [end - start for start, end in ranges]
     ends = torch.as_tensor(rows, device=device).cumsum(0)
     return {"ends": ends, "longest": max(rows)}
+
+
+def scratch(size: int, device):
+    key = (size, device)
+    if key not in TABLES:
+        TABLES[key] = torch.cat([torch.zeros(size, device=device), torch.ones(1, device=device)])
+    return TABLES[key]
+
+
+def built(size: int, device):
+    found = built.kept.get(size)
+    made = torch.cat([torch.zeros(size, device=device), torch.ones(1, device=device)])
+    return made if found is None else found
+
+
+def packed(forward_batch, device):
+    return torch.cat([torch.zeros(forward_batch, device=device), torch.ones(1, device=device)])
 
 
 def dequantized(w_q, w_s, dtype):
@@ -113,6 +131,9 @@ def test_a_pure_helper_is_asked_again(line: str) -> None:
         "x = x * single(text_len, x.device)",
         "x = x * lengths(text_len, image_len)[0]",
         "x = padded(x, text_len)",
+        "x = x * scratch(text_len, x.device)[:1]",
+        "x = x * built(text_len, x.device)[:1]",
+        "x = x * packed(self.batch, x.device)[:1]",
         "x = x * dequantized(self.w_q, self.w_s, x.dtype)",
         "x = x * declared(self.size, text_len)",
     ],
@@ -124,4 +145,5 @@ def test_a_helper_that_is_kept_or_must_run_is_silent(line: str) -> None:
 def test_where_a_cache_grows_the_sizes_do_too() -> None:
     line = "x = x * mask(x.shape[0], text_len, image_len, x.device)"
     assert told(line, ", past_key_values=None") == []
+    assert told(line, ", forward_batch=None") == []
     assert told(line, ", extra=None") == [HERE]

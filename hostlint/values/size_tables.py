@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from hostlint.facts.graph import Op, SiteKind
 from hostlint.facts.kinds import FactKind
-from hostlint.facts.schema import FunctionFlag
+from hostlint.facts.schema import FunctionFlag, RegionKind
 from hostlint.heat.words import Walk, loop_walks
 from hostlint.model import Confidence
 from hostlint.values.constancy import PLACES, PURE
@@ -27,18 +27,23 @@ if TYPE_CHECKING:
     from hostlint.values.value import Value
 
 SIZES = re.compile(
-    r"(^|_)(len|lens|length|lengths|size|sizes|num|count|height|width|frames|heads|shape|shapes|grid|dim|dims|batch|fps|patch|hw|"
+    r"(^|_)(len|lens|length|lengths|size|sizes|num|count|height|width|frames|heads|shape|shapes|dim|dims|bs|bsz|fps|patch|hw|"
     r"rows|cols|columns|slots|ratio|scale|factor|theta|base|mode|dtype|device|ranges|segments|bounds|window)(_|$)",
     re.IGNORECASE,
 )
 VARYING = re.compile(r"(^|_)(step|steps|idx|index|offset|start|end|pos|position|iter|seed|t|i|token|past|cache|kv_len|chunk_id|prev)(_|$)")
-GROWING = re.compile(r"past_key|(^|_)cache(_|$)|cache_position|kv_cache", re.IGNORECASE)
+# Parameters of models that decode, and of engines that serve: their sizes change from step to step.
+GROWING = re.compile(
+    r"past_key|(^|_)cache(_|$)|cache_position|kv_cache|^(forward|schedule|model_worker)_batch$|^(attn|forward|input)_metadata$|^(spec_info|reqs?)$",
+    re.IGNORECASE,
+)
 MAKERS = frozenset({
     "arange", "zeros", "ones", "full", "linspace", "eye", "cumsum", "cat", "concat", "stack", "meshgrid", "tril", "triu", "outer", "empty",
     "repeat_interleave", "repeat", "where", "masked_fill", "cos", "sin", "polar", "logical_not", "tril_indices", "triu_indices",
     "tensor", "as_tensor",
 })  # fmt: skip
 MEMO = re.compile(r"cache|memo", re.IGNORECASE)
+CONTAINERS = frozenset({"get", "pop", "setdefault", "append", "add", "update", "move_to_end"})
 LEAST = 2  # calls and writes that make something: one alone is rebuilt-constant's business
 DEPTH = 3
 
@@ -53,7 +58,7 @@ class SizeTables:
     def meetings(self, fid: FunctionId, is_hot: Callable[[int], bool], places: Places) -> Iterator[Meeting]:
         outline = self._evaluator.index.function(fid)
         if any(GROWING.search(param.name) for param in outline.params):
-            return  # a model that decodes: its sizes grow
+            return
         if outline.owner < 0 and self._makes(fid) >= LEAST:
             return  # a helper itself, told where it is called
         for call in outline.calls:
@@ -98,6 +103,8 @@ class SizeTables:
         if _gives_tensors(value) or VARYING.search(name):
             return False
         item: Any = frame.graph.nodes[node]
+        while item[0] in (Op.INDEX, Op.UNPACK):
+            item = frame.graph.nodes[item[2]]
         if item[0] == Op.ATTR and item[3] in PLACES | {"shape"}:
             return True
         for loop in around(frame.outline, call.region):
@@ -116,11 +123,22 @@ class SizeTables:
     def _count(self, fid: FunctionId, depth: int) -> int:
         outline = self._evaluator.index.function(fid)
         self._evaluator.files |= 1 << fid[0]
-        if outline.flags & (FunctionFlag.ASYNC | FunctionFlag.GENERATOR) or any(MEMO.search(each) for each in outline.decorators):
+        if outline.flags & (FunctionFlag.ASYNC | FunctionFlag.GENERATOR) or outline.parent or self._keeps(fid):
             return -1
         weights = [self._weigh(fid, call, depth) for call in outline.calls]
         writes = sum(site.kind == SiteKind.WRITE for site in self._evaluator.graph_of(fid).sites)
         return -1 if min(weights, default=0) < 0 else sum(weights) + (writes if any(weights) else 0)
+
+    def _keeps(self, fid: FunctionId) -> bool:
+        """Whether a function keeps its results: by a decorator, or in a container that outlives the call."""
+        outline, graph = self._evaluator.index.function(fid), self._evaluator.graph_of(fid)
+        if any(MEMO.search(each) for each in outline.decorators) or any(region.kind == RegionKind.MEMO for region in outline.regions):
+            return True
+        nodes: Any = graph.nodes
+        writes = [nodes[site.node][2] for site in graph.sites if site.kind == SiteKind.WRITE]
+        callees = [nodes[nodes[call.node][2]] for call in outline.calls if call.node >= 0 and nodes[call.node][0] == Op.CALL]
+        looked = [callee[2] for callee in callees if callee[0] == Op.ATTR and callee[3] in CONTAINERS]
+        return any(_is_outside(nodes, node) for node in (*writes, *looked))
 
     def _weigh(self, fid: FunctionId, call: Call, depth: int) -> int:
         """1 for a call that makes a tensor, 0 for one that only computes, -1 for one that may do anything else."""
@@ -135,6 +153,13 @@ class SizeTables:
         else:
             harmless = isinstance(detail, Method) and not RANDOM.search(name.replace("empty", ""))
         return int(name in MAKERS) if harmless else -1
+
+
+def _is_outside(nodes: Any, node: int) -> bool:
+    """A name of the module, or an attribute or element of one."""
+    while nodes[node][0] in (Op.ATTR, Op.INDEX, Op.STORE, Op.REFINE):
+        node = nodes[node][2]
+    return nodes[node][0] in (Op.GLOBAL, Op.FREE)
 
 
 def _is_harmless(dotted: str) -> bool:
