@@ -10,6 +10,10 @@ a schedule, an `.item()` of the hit follows, which is a second wait.
 - `torch.nonzero_static(mask, size=n)` where an upper bound is known; it pads.
 - Positions that stay the same over the steps: search once before the loop, then `gather` and `scatter` with them.
 
+`hostlint fix` writes a number through the mask itself: `x[torch.where(m)] = 0.0` becomes `x[m] = 0.0`, which torch turns into a masked
+fill. The same elements get the same number by the same conversion, errors included. Exact where `x` is seen to be a tensor whose elements
+lie apart (a fill of an expanded one is an error) and `m` is proved to be boolean; else for review.
+
 ## Not flagged
 Three-argument `torch.where`; `count_nonzero`; `nonzero_static`; NumPy arrays and host tensors.
 
@@ -31,13 +35,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
+from hostlint.model import Applicability, Confidence
 from hostlint.rule import Example, Problem, Rule
 from hostlint.wording import waits, whole
 
 if TYPE_CHECKING:
+    import ast
+
     import libcst as cst
 
     from hostlint.facts.fact import Fact
+    from hostlint.fix.place import Place
+    from hostlint.model import Fix
+    from hostlint.values.value import Value
 
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
@@ -66,13 +76,81 @@ def _is_lookup(node: cst.BaseExpression) -> bool:
     return False
 
 
+def fix(place: Place) -> Fix | None:
+    """`x[torch.where(m)] = 0.0` to `x[m] = 0.0`."""
+    import ast
+
+    from hostlint.fix.build import bare_code
+    from hostlint.fix.same_shape import elements_lie_apart
+
+    match place.path[-3:], _mask(place):
+        case [ast.Assign(targets=[target], value=value), ast.Subscript() as written, ast.Call() as call], (mask, known) if (
+            target is written and written.slice is call and isinstance(written.value, ast.Name) and _is_number(value)
+        ):
+            pass
+        case _:
+            return None
+    edit = place.replace(bare_code(mask))
+    if elements_lie_apart(place, written.value.id) and known.boolean and known.is_device and known.confidence is Confidence.CERTAIN:
+        return place.fix(Applicability.EXACT, "write through the mask: a masked fill", edit)
+    return place.fix(Applicability.REVIEW, f"write through the mask, where `{bare_code(mask)}` is boolean", edit)
+
+
+def _mask(place: Place) -> tuple[cst.BaseExpression, Value] | None:
+    """What is searched for true elements, where the result is a tuple of positions."""
+    import libcst as cst
+
+    match place.node:
+        case cst.Call(func=func, args=[cst.Arg(value=mask, keyword=None, star="")]) if place.dotted(func) == "torch.where":
+            return mask, place.known.argument(0)
+        case cst.Call(func=func, args=[cst.Arg(value=mask, keyword=None), cst.Arg(keyword=cst.Name("as_tuple"), value=cst.Name("True"))]):
+            return (mask, place.known.argument(0)) if place.dotted(func) == "torch.nonzero" else None
+        case cst.Call(
+            func=cst.Attribute(value=mask, attr=cst.Name("nonzero")), args=[cst.Arg(keyword=cst.Name("as_tuple"), value=cst.Name("True"))]
+        ):
+            return mask, place.known.receiver
+    return None
+
+
+def _is_number(node: ast.expr) -> bool:
+    import ast
+
+    value = node.operand if isinstance(node, ast.UnaryOp) else node
+    return isinstance(value, ast.Constant) and isinstance(value.value, int | float)
+
+
 RULE = Rule(
     code="HL110",
     name="device-nonzero",
     summary="`nonzero`, `argwhere` or one-argument `where` on the device waits for the size of its result",
     kinds=(FactKind.NONZERO,),
     check=check,
+    fix=fix,
     examples=(
+        Example(
+            bad="""\
+import torch
+
+
+def settle(model, steps: int):
+    for step in range(1, steps):
+        field = torch.linspace(-2.0, step, 64, device="cuda")
+        field[torch.where(field.abs() > 1)] = 0.0  # expect
+        model(field)
+""",
+            good="""\
+import torch
+
+
+def settle(model, steps: int):
+    for step in range(1, steps):
+        field = torch.linspace(-2.0, step, 64, device="cuda")
+        field[field.abs() > 1] = 0.0
+        model(field)
+""",
+            fix=Applicability.EXACT,
+            trials=("[seen := [], settle(seen.append, 4)]",),
+        ),
         Example(
             bad="""\
 import torch

@@ -42,6 +42,9 @@ REVIEWED = [
     ("y = torch.sub(x, x + 1, alpha=s)", "y = torch.sub(x, (x + 1) * s)", "rounded before it is added"),
     ("x.sub_(x.exp(), alpha=s)", "x.sub_(x.exp() * s)", "rounded"),
     ("y = torch.addcmul(x, x, b, value=-s)", "y = torch.addcmul(x, x * (-s), b)", "rounded"),
+    ("x[torch.where(s > x)] = 0.5", "x[s > x] = 0.5", "`s > x` is boolean"),
+    ("x[(x > s).nonzero(as_tuple=True)] = -1", "x[x > s] = -1", "is boolean"),
+    ("x[torch.nonzero(x > s, as_tuple=True)] = 0", "x[x > s] = 0", "is boolean"),
     ("y = torch.linalg.inv(a) @ b", "y = torch.linalg.inv_ex(a).inverse @ b", "singular"),
     ("y = torch.inverse(a)", "y = torch.linalg.inv_ex(a).inverse", "singular"),
     ("y = torch.linalg.cholesky(a, upper=True)", "y = torch.linalg.cholesky_ex(a, upper=True).L", "indefinite"),
@@ -115,6 +118,10 @@ def test_a_list_is_stacked_without_its_gradient_where_autograd_may_be_on() -> No
 
 
 LEFT = [
+    "x[torch.where(x > s)] = s",
+    "y = x[torch.where(x > s)]",
+    "x[torch.where(x > s)] += 1.0",
+    "y, i = torch.where(x > s)",
     "y = model(x).masked_fill_(x > 0, s)",
     "y = x.baddbmm(x, x, alpha=s)",
     "try:\n    y = torch.linalg.inv(a)\nexcept torch.linalg.LinAlgError:\n    y = a",
