@@ -109,3 +109,30 @@ def test_a_kernel_is_compiled_as_a_whole() -> None:
     head = "import helion, torch\n\nnet = torch.nn.Linear(8, 8).cuda()\n\n\n"
     assert told(head + body) == [9]
     assert told(f"{head}@helion.kernel()\n{body}") == []
+
+
+def test_each_layer_has_parts_of_its_own() -> None:
+    text = """\
+import torch
+from torch import nn
+
+
+class Layer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.memory_norm = nn.LayerNorm(8)
+
+
+class Head(nn.Module):
+    def __init__(self, depth: int):
+        super().__init__()
+        self.layers = nn.ModuleList(Layer() for _ in range(depth))
+        self.first = Layer()
+
+    def forward(self, x, memory):
+        for layer in self.layers:
+            x = x + {norm}(memory)
+        return x
+"""
+    assert told(text.replace("{norm}", "layer.memory_norm")) == []
+    assert told(text.replace("{norm}", "self.first.memory_norm")) == [19]

@@ -36,6 +36,7 @@ PURE = WORK | VIEWS | {"abs", "neg", "clamp", "clip", "T", "item", "add", "sub",
 RANDOM = re.compile(r"rand|dropout|multinomial|bernoulli|normal$|poisson|exponential|empty|channel_shuffle|sample", re.IGNORECASE)
 LAYERS = re.compile(r"^torch\.nn\.(\w*Linear|LayerNorm|RMSNorm|GroupNorm|Embedding|Conv\d?d|GELU|SiLU|ReLU|Identity|Tanh|Sigmoid)$")
 PROJECTIONS = re.compile(r"(^|_)(proj|projection|norm|embed|embedder|linear|fc)(_|\d*$)|_proj|proj_|_embed|embedding", re.IGNORECASE)
+NAMES = frozenset({Op.PARAM, Op.FREE, Op.GLOBAL})
 TENSOR_PARTS = frozenset({"T", "mT", "H", "real", "imag"})
 
 
@@ -150,4 +151,6 @@ class Hoisted:
             return False
         stores = index.attribute_stores(owner.klass, item[3])
         registered = item[3] in self._evaluator.registered_names(owner.klass)
-        return (bool(stores) or registered) and all(index.function(where).name in SETUPS for where, _, _ in stores)
+        if not (stores or registered) or any(index.function(where).name not in SETUPS for where, _, _ in stores):
+            return False
+        return True if frame.graph.nodes[item[2]][0] in NAMES else None  # of an object that the loop takes: the object decides
