@@ -199,7 +199,7 @@ def test_a_helper_goes_in_once() -> None:
     place = place_of(text)
     helper = place.helper("kept", HELPER)
     made = after(text, place.replace(f"{helper.text}(1)"), *helper.edits)
-    assert made == "import torch\n\n\ndef kept(n):\n    return n\n\nx = kept(1)\n"
+    assert made == "import torch\n\n\ndef kept(n):\n    return n\n\n\nx = kept(1)\n"
     again = place_of(made.replace("kept(1)", "HERE")).helper("kept", HELPER)
     assert (again.text, again.edits) == ("kept", ())
     taken = place_of("kept = 1\nHERE\n").helper("kept", HELPER)

@@ -37,7 +37,10 @@ def helper_edit(outline: Outline, source: str) -> Edit:
     body = outline.tree.body
     if not head:
         return _insertion(_first_line(outline, body[0]) if body else len(outline.lines) + 1, f"{source.rstrip()}\n\n\n")
-    return _insertion(_line_after(outline, head[-1]), f"\n\n{source.rstrip()}\n")
+    line = _line_after(outline, head[-1])
+    rest = outline.lines[line - 1 :]
+    empty = next((number for number, text in enumerate(rest) if text.strip()), 2)
+    return _insertion(line, f"\n\n{source.rstrip()}\n" + "\n" * (2 - empty))
 
 
 def _insertion(line: int, text: str) -> Edit:
