@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from hostlint.model import Fix
     from hostlint.values.value import Value
 
+COMPARISONS = frozenset({"eq", "ne", "gt", "ge", "lt", "le", "isnan", "isinf", "isfinite", "bool", "logical_and", "logical_or"})
+FLOATS = frozenset({"mean", "std", "var", "norm", "float", "double", "sqrt", "sigmoid", "softmax"})
+
 
 @dataclass(frozen=True, slots=True)
 class Read:
@@ -26,12 +29,30 @@ class Read:
 
     @property
     def is_integer(self) -> bool:
-        return bool(self.value.integer or self.value.boolean)
+        return bool(self.value.integer or self.value.boolean) or counts(self.tensor)
+
+    @property
+    def is_float(self) -> bool:
+        """Whether it is plain to see that the dtype is a float one."""
+        match self.tensor:
+            case ast.Call(func=ast.Attribute(attr=name), args=[]) if name in FLOATS:
+                return True
+        return self.how == "float"
 
     @property
     def is_proved_scalar(self) -> bool:
         """Whether it is proved to be a 0-dim tensor on the device."""
         return self.value.is_device and bool(self.value.rank0) and self.value.confidence is Confidence.CERTAIN
+
+
+def counts(node: ast.expr) -> bool:
+    """Whether an expression counts what is true: the sum of a comparison, which is int64."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=summed, attr="sum" | "count_nonzero"), keywords=[]):
+            return isinstance(summed, ast.Compare) or (
+                isinstance(summed, ast.Call) and isinstance(summed.func, ast.Attribute) and summed.func.attr in COMPARISONS
+            )
+    return False
 
 
 def read_at(place: Place) -> Read | None:

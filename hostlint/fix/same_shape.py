@@ -31,26 +31,28 @@ class Shape:
 
 def shape_of(place: Place, mask: str, base: str) -> Shape:
     """How the shape of a mask is known from the expression, and from the assignments before it in its block."""
-    known = _Known((base,), base.partition(".")[0], tuple(_before(place)))
-    known = _Known((base, *known.twins()), known.root, known.statements)
-    return known.of(ast.parse(mask, mode="eval").body, len(known.statements))
+    statements = tuple(_before(place))
+    node = ast.parse(mask, mode="eval").body
+    known = _Known(base, base.partition(".")[0], statements)
+    shapes = [one.of(node, len(statements)) for one in (known, *(_Known(twin, twin, statements) for twin in known.twins()))]
+    return next((shape for shape in shapes if shape.covers), shapes[0])
 
 
 def elements_lie_apart(place: Place, base: str) -> bool:
     """Whether the block shows that no two elements of the tensor share memory, as those of an expanded one do."""
-    known = _Known((base,), base, tuple(_before(place)))
+    known = _Known(base, base, tuple(_before(place)))
     return known.lie_apart(ast.parse(base, mode="eval").body, len(known.statements))
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    bases: tuple[str, ...]  # the tensor, and others that are seen to have its shape
+    base: str
     root: str
     statements: tuple[ast.stmt, ...]  # of the block, up to the place
 
     def of(self, node: ast.expr, until: int) -> Shape:
         """Of an expression that stands before the statement of this number."""
-        if ast.unparse(node) in self.bases:
+        if ast.unparse(node) == self.base:
             return Shape(True)
         match node:
             case ast.Constant():
@@ -74,9 +76,9 @@ class _Known:
         bound = {name for statement in self.statements for name in _bound(statement)}
         for number in range(len(self.statements) - 1, -1, -1):
             match self.statements[number]:
-                case ast.Assign(targets=[ast.Name(id=target)], value=value) if target == self.bases[0]:
+                case ast.Assign(targets=[ast.Name(id=target)], value=value) if target == self.base:
                     for name in sorted({node.id for node in ast.walk(value) if isinstance(node, ast.Name)} - bound):
-                        shape = _Known((name,), name, ()).of(value, 0)
+                        shape = _Known(name, name, ()).of(value, 0)
                         if shape.covers and shape.alone:
                             yield name
                     return

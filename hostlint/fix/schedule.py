@@ -4,6 +4,7 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from hostlint.fix.apart import Apart, gives_nothing_away
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from hostlint.model import Fix
 
 BARS = re.compile(r"tqdm|progress|track|^bar$", re.IGNORECASE)  # what shows how far a loop is, and hands its elements on
+HARMLESS = frozenset({"float", "int", "bool", "round", "abs", "len", "str"})
 OPERATORS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 
 
@@ -65,7 +67,7 @@ def _ticks(place: Place, read: Read, name: str) -> Fix | None:
 def compared_before(place: Place) -> Fix | None:
     """`for t in ticks: if low <= t <= high:` to one comparison of all ticks on the device, whose answers are read once."""
     node = expression(place)
-    if not isinstance(node, ast.Compare) or not all(type(one) in OPERATORS for one in node.ops):
+    if not isinstance(node, ast.Compare) or not all(type(one) in OPERATORS for one in node.ops) or not _is_only_tested(place):
         return None
     operands = [node.left, *node.comparators]
     walks = [walk for one in operands if isinstance(one, ast.Name) and (walk := walk_of(place, one.id)) is not None]
@@ -91,6 +93,20 @@ def compared_before(place: Place) -> Fix | None:
         assumed.insert(0, f"`{source}` is a 1-D tensor")
     return _said(place, "compare all steps on the device, in the schedule's own dtype, and read the answers once", assumed,
                  place.replace(value), edits)  # fmt: skip
+
+
+def _is_only_tested(place: Place) -> bool:
+    """Whether the truth of the comparison is all that is used: `ok = t > 0 and n` may hold the tensor."""
+    for outer, inner in reversed(list(pairwise(place.path))):
+        if isinstance(outer, (ast.If, ast.IfExp, ast.While, ast.Assert)):
+            return inner is outer.test
+        if isinstance(outer, ast.UnaryOp) and isinstance(outer.op, ast.Not):
+            return True
+        if isinstance(outer, ast.Call) and isinstance(outer.func, ast.Name) and outer.func.id == "bool":
+            return True
+        if not isinstance(outer, ast.BoolOp):
+            return False
+    return False
 
 
 def _unproved(place: Place, bounds: Sequence[ast.expr]) -> list[str]:
@@ -276,7 +292,8 @@ def _is_handed_on(place: Place, walk: Walk) -> bool:
         return True
     earlier = [node for one in walk.loop.body[: walk.loop.body.index(statement)] for node in ast.walk(one)]
     calls = [node for node in (*earlier, *ast.walk(statement)) if isinstance(node, ast.Call) and node not in place.path]
-    return any(walk.name in names_in(*call.args, *(one.value for one in call.keywords)) for call in calls)
+    opaque = [call for call in calls if not (isinstance(call.func, ast.Name) and call.func.id in HARMLESS)]
+    return any(walk.name in names_in(*call.args, *(one.value for one in call.keywords)) for call in opaque)
 
 
 # Words

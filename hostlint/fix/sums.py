@@ -47,6 +47,10 @@ def summed(place: Place, read: Read) -> Fix | None:
     if start is None or not _is_local(place, loop, found.name) or len(bindings_of(loop, found.name)) != 1:
         return None
     converted = "int" if whole else "float"
+    if isinstance(start, int) and not (whole or read.is_float or read.is_integer or _is_loss(loop, read)):
+        return None  # a sum of ints would become a float
+    if isinstance(start, int) and read.is_integer and not whole:
+        return None
     looks = _looks(place, loop, found, converted)
     after = place.after(loop, f"{found.name} = {converted}({found.name})")
     if looks is None or after is None:
