@@ -27,8 +27,8 @@ import torch
 
 
 class Trainer:
-    def __init__(self, start):
-        self.first = torch.ones(3, device="cuda").sum().item()
+    def evaluate(self, model, batches):
+        return [model(batch.cuda(non_blocking=True)).sum().item() for batch in batches]
 
     def train(self, model, optimizer, batches):
         for batch in batches:
@@ -97,7 +97,7 @@ def test_findings_get_verdicts_and_severities_from_the_run(hostlint: Run, projec
 
 
 def test_what_no_finding_explains_is_reported_and_what_a_cool_one_explains_is_not(hostlint: Run, project: Path) -> None:
-    """The read of `__init__` has a finding that is too cool to be shown."""
+    """The read of `evaluate` has a finding that is too cool to be shown."""
     (only,) = scanned(hostlint, "--record", "run.json")["unpredicted"]
     assert (only["path"], only["line"], only["call"], only["count"], only["blocked_ms"]) == ("train.py", 11, "Tensor.nonzero", 6, 3.0)
 

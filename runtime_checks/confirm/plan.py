@@ -10,14 +10,15 @@ FILE = "plan.json"
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Paths are absolute and real. `lines` are those of findings, `loops` the first lines of the bodies of step loops, `redone` the first
-    and last lines of findings about repeated work."""
+    """Paths are absolute and real. `lines` are those of findings, `redone` the first and last lines of findings
+    about repeated work. `loops` are step loops: the first line of the body, and the first and last line of the head, which runs before each
+    pass (0 and 0 where none does: `while True`)."""
 
     device: str
     warmup: int = 0
     files: tuple[str, ...] = ()  # of the scan: an event belongs to the innermost of its frames that lies in one of them
     lines: dict[str, list[int]] = field(default_factory=dict)
-    loops: dict[str, list[int]] = field(default_factory=dict)
+    loops: dict[str, list[tuple[int, int, int]]] = field(default_factory=dict)
     redone: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
 
     def write(self, folder: Path) -> None:
@@ -27,4 +28,5 @@ class Plan:
     def read(cls, folder: Path) -> Plan:
         given = json.loads((folder / FILE).read_text(encoding="utf-8"))
         redone = {path: [(first, last) for first, last in spans] for path, spans in given["redone"].items()}
-        return cls(given["device"], given["warmup"], tuple(given["files"]), given["lines"], given["loops"], redone)
+        loops = {path: [(body, head, end) for body, head, end in lines] for path, lines in given["loops"].items()}
+        return cls(given["device"], given["warmup"], tuple(given["files"]), given["lines"], loops, redone)

@@ -12,7 +12,7 @@ from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from hostlint.runtime_checks.confirm.counters import Counters
     from hostlint.runtime_checks.confirm.counting import Paths
@@ -28,7 +28,9 @@ class Lines:
 
     def __init__(self, plan: Plan, paths: Paths, counters: Counters) -> None:
         self._wanted = {path: frozenset(lines) for path, lines in plan.lines.items()}
-        self._loops = {path: frozenset(lines) for path, lines in plan.loops.items()}
+        self._bodies = {path: {body: bool(head) for body, head, _ in loops} for path, loops in plan.loops.items()}
+        self._heads = {path: _by_head(loops) for path, loops in plan.loops.items()}
+        self._due: set[tuple[int, str, int]] = set()  # threads and bodies that a head has come before
         self._paths = paths
         self._counters = counters
         self._seen: set[tuple[str, int]] = set()
@@ -39,7 +41,7 @@ class Lines:
         found = self._by_code.get(code)
         if found is None:
             path = self._paths.real(code.co_filename)
-            interesting = self._wanted.get(path, frozenset()) | self._loops.get(path, frozenset())
+            interesting = {*self._wanted.get(path, ()), *self._bodies.get(path, ()), *self._heads.get(path, ())}
             held = {line for _, _, line in code.co_lines()} if interesting else set()
             found = self._by_code[code] = frozenset(line for line in interesting if line in held)
         return found
@@ -50,14 +52,40 @@ class Lines:
         if line in self._wanted.get(path, ()) and (path, line) not in self._seen:
             self._seen.add((path, line))
             self._counters.say({"ran": [path, line]})
-        if line not in self._loops.get(path, ()):
+        heads = self._heads.get(path, {}).get(line, ())
+        begins = self._begins(path, line)
+        self._due.update((threading.get_ident(), path, body) for body in heads)
+        if begins:
+            self._count(path, line)
+        return bool(heads) or line in self._bodies.get(path, ())
+
+    def _begins(self, path: str, line: int) -> bool:
+        """Whether a pass of a loop begins. One pass can come to its first line more than once: a call that goes over lines comes back
+        to it, a `with` does at its end, and so does the head of a loop that stands first in the body."""
+        has_head = self._bodies.get(path, {}).get(line)
+        if not has_head:
+            return has_head is not None
+        due = (threading.get_ident(), path, line)
+        if due not in self._due:
             return False
+        self._due.discard(due)
+        return True
+
+    def _count(self, path: str, line: int) -> None:
         thread = threading.current_thread().name
         key = ("loop", path, line, thread)
         about = {"kind": "loop", "path": path, "line": line, "thread": thread}
         tally = self._counters.known(key) or self._counters.tally(key, about)
         self._counters.add(tally, time.perf_counter(), mark=tally.count < PASSES)
-        return True
+
+
+def _by_head(loops: Iterable[tuple[int, int, int]]) -> dict[int, list[int]]:
+    """The bodies that come after a line."""
+    found: dict[int, list[int]] = {}
+    for body, head, end in loops:
+        for line in range(head, end + 1) if head else ():
+            found.setdefault(line, []).append(body)
+    return found
 
 
 def watch_lines(lines: Lines) -> bool:
