@@ -72,11 +72,11 @@ class _Known:
         return Shape(alone=False)
 
     def twins(self) -> Iterator[str]:
-        """Names from which alone the tensor was worked out, element by element, and that the block does not bind."""
-        bound = {name for statement in self.statements for name in _bound(statement)}
+        """Names from which alone the tensor was worked out, element by element, and that the block does not bind anew after that."""
         for number in range(len(self.statements) - 1, -1, -1):
             match self.statements[number]:
                 case ast.Assign(targets=[ast.Name(id=target)], value=value) if target == self.base:
+                    bound = {name for statement in self.statements[number:] for name in _bound(statement)}
                     for name in sorted({node.id for node in ast.walk(value) if isinstance(node, ast.Name)} - bound):
                         shape = _Known(name, name, ()).of(value, 0)
                         if shape.covers and shape.alone:

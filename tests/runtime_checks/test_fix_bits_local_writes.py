@@ -105,6 +105,8 @@ FOR_REVIEW = [
     ("x[m] = other[m].to(x.dtype).clamp(0, number) - 1", "x.copy_(torch.where(m, other.to(x.dtype).clamp(0, number) - 1, x))"),
     ("x[m] -= other[m] + 1", "x.copy_(torch.where(m, x - (other + 1), x))"),
     ("x.index_put_((m,), level)", "x.copy_(torch.where(m, level, x))"),
+    ("z = x.clone()\n        z[m] = level", "z = x.clone()\n        z.copy_(torch.where(m, level, z))"),
+    ("z = x * 2\n        x = given\n        z[m] = level", "z = x * 2\n        x = given\n        z.copy_(where_masked(m, level, z))"),
     ("x[rows] *= number", "x.copy_(where_masked(rows, x * number, x))"),
     ("x[rows] = other[rows]", "x.copy_(where_masked(rows, other, x))"),
     ("x[~rows] = level", "x.copy_(where_masked(~rows, level, x))"),
