@@ -28,7 +28,7 @@ import torch
 
 class Trainer:
     def evaluate(self, model, batches):
-        return [model(batch.cuda(non_blocking=True)).sum().item() for batch in batches]
+        for batch in batches: print(model(batch.cuda(non_blocking=True)).sum().item())
 
     def train(self, model, optimizer, batches):
         for batch in batches:
