@@ -19,6 +19,7 @@ and the device idles until Python has queued work again. At most the smaller of 
   float again. A Python float is a float64, each step adds and multiplies the same two numbers with the same rounding, so that the bits are
   the same. Exact where the value is proved to be one real number on the device and `n` a number; else for review. Other looks at the sum
   in the loop become `float(total)`.
+- A debug line that reads goes under `if log.isEnabledFor(logging.DEBUG):`, for review, as device-format says.
 - `losses.append(loss.item())`: a copy is collected and `tolist()` called once after the loop, for review (the tensors must be alike).
 - A number that only the body of one `if` uses goes there, for review: calls between might write into the tensor.
 
@@ -40,6 +41,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
+from hostlint.fix.debug_lines import guarded_debug_line
 from hostlint.fix.flags import checked_after
 from hostlint.fix.reads import moved_read
 from hostlint.model import Applicability
@@ -91,7 +93,7 @@ def _indexes(name: str) -> bool:
 
 
 def fix(place: Place) -> Fix | None:
-    return moved_read(place) or checked_after(place)
+    return guarded_debug_line(place) or moved_read(place) or checked_after(place)
 
 
 RULE = Rule(

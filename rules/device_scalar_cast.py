@@ -33,6 +33,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
+from hostlint.fix.debug_lines import guarded_debug_line
 from hostlint.fix.flags import checked_after
 from hostlint.fix.reads import moved_read
 from hostlint.model import Applicability
@@ -70,7 +71,7 @@ def _instead(node: cst.BaseExpression, subject: str) -> str:
 
 
 def fix(place: Place) -> Fix | None:
-    return moved_read(place) or checked_after(place)
+    return guarded_debug_line(place) or moved_read(place) or checked_after(place)
 
 
 RULE = Rule(

@@ -170,6 +170,8 @@ DEBUG_LINES = [  # after, and whether it is exact
     ('log.debug(f"{k:4d} {loss}")', 'if log.isEnabledFor(logging.DEBUG):\n    log.debug(f"{k:4d} {loss}")', True),
     ('logging.debug(f"{loss:e}")', 'if logging.getLogger().isEnabledFor(logging.DEBUG):\n    logging.debug(f"{loss:e}")', False),
     ('log.debug(f"{loss:e}")', 'if log.isEnabledFor(logging.DEBUG):\n    log.debug(f"{loss:e}")', True),
+    ('log.debug(f"{loss.item():.2f}")', 'if log.isEnabledFor(logging.DEBUG):\n    log.debug(f"{loss.item():.2f}")', False),
+    ('log.debug("%.2f" % loss)', 'if log.isEnabledFor(logging.DEBUG):\n    log.debug("%.2f" % loss)', False),
     ('log.debug(f"{loss:d}")', 'if log.isEnabledFor(logging.DEBUG):\n    log.debug(f"{loss:d}")', False),
     ('log.debug(f"{count} {loss}")', 'if log.isEnabledFor(logging.DEBUG):\n    log.debug(f"{count} {loss}")', False),
     ('log.debug(f"{model(x)} {loss}")', 'if log.isEnabledFor(logging.DEBUG):\n    log.debug(f"{model(x)} {loss}")', False),
@@ -191,7 +193,7 @@ DEBUG_LEFT = [
 def test_a_debug_line_goes_behind_its_level(before: str, after: str, exact: bool) -> None:
     program, wanted = (DEBUG.replace("{}", text.replace("\n", "\n            ")) for text in (before, after))
     for review in (False, True):
-        result = fix_text(program, "step.py", frozenset({"HL106"}), review=review)
+        result = fix_text(program, "step.py", frozenset({"HL106", "HL101", "HL102"}), review=review)
         assert [file.text for file in result.files] == ([wanted] if exact or review else [])
 
 
