@@ -31,7 +31,7 @@ _GENERIC = frozenset({
     "modules", "name", "open", "parameters", "parse", "pop", "print", "put", "read", "recv", "register", "release", "remove", "render",
     "replace", "reset", "result", "reverse", "run", "save", "search", "seek", "send", "set", "setdefault", "setup", "shutdown", "size",
     "sort", "split", "start", "state_dict", "stop", "strip", "submit", "tell", "to", "train", "union", "update", "upper", "values",
-    "wait", "warning", "write",
+    "wait", "warning", "write", "to_bytes", "from_bytes", "to_dict", "from_dict", "to_json",
 })  # fmt: skip
 # Names that distributions, models and tensors have as well: the receiver, or the package, must speak for the method, too.
 _COMMON = frozenset({

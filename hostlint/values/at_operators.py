@@ -53,7 +53,11 @@ def _is_whole(frame: Frame, value: Value, node: int) -> bool:
     """A name that convention takes for a whole tensor: the truth test would fail if it were one, so it is a flag, a list or None."""
     if not value.is_device or value.confidence is Confidence.CERTAIN or value.rank0 or value.boolean:
         return False
-    if frame.graph.nodes[node][0] not in (Op.PARAM, Op.ATTR, Op.GLOBAL, Op.FREE, Op.UNPACK):
+    parts: Any = frame.graph.nodes[node]
+    if parts[0] == Op.INDEX:  # `caches[0]`, but not `finished[i]`
+        name = frame.node_name(parts[2]).rpartition(".")[2]
+        return not (MASK_NAMES.search(name) or SINGLE.search(name.removesuffix("s")))
+    if parts[0] not in (Op.PARAM, Op.ATTR, Op.GLOBAL, Op.FREE, Op.UNPACK):
         return False
     return not SINGLE.search(frame.node_name(node).rpartition(".")[2])
 
