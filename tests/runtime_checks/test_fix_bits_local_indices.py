@@ -110,7 +110,7 @@ SIZED_FORMS = [
     ("y = torch.bincount(ids, minlength=9)", "y = count_values(ids, 9)", "no value of `ids` reaches `9`"),
     ("y = torch.bincount(ids + 1, minlength=count + 9)", "y = count_values(ids + 1, count + 9)", "reaches `count + 9`"),
     ("y = ids.bincount(minlength=9)", "y = count_values(ids, 9)", "reaches `9`"),
-    ("y = torch.repeat_interleave(x, counts, dim=0)", "y = torch.repeat_interleave(x, counts, dim=0, output_size=sum(lengths))", "`lengths`"),
+    ("y = torch.repeat_interleave(x, counts, dim=0)", "(x, counts, dim=0, output_size=sum(lengths))", "`lengths`"),
     ("y = x.repeat_interleave(counts, 0)", "y = x.repeat_interleave(counts, 0, output_size=sum(lengths))", "`lengths`"),
 ]
 SIZED_LEFT = [
