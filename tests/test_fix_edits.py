@@ -49,6 +49,19 @@ def test_the_same_insertion_goes_in_once_and_others_at_its_place_in_order() -> N
     assert patch.after == "import b\nimport c\nX\nY\n"
 
 
+def test_groups_that_mean_different_things_by_a_new_name_do_not_go_together() -> None:
+    text = Text("for t in ticks:\n    if t >= low and t <= high:\n        pass\n")
+
+    def group(line: str, column: int) -> list[Edit]:
+        return [Edit(Span(1, 1, 1, 1), f"inside = {line}\n"), Edit(Span(2, column, 2, column + 1), "inside")]
+
+    low, high, low_again = group("ticks >= low", 8), group("ticks <= high", 21), group("ticks >= low", 21)
+    assert joined(text, [low, high])[1] == [0]
+    patch, numbers = joined(text, [low, low_again])
+    assert numbers == [0, 1]
+    assert patch.after.startswith("inside = ticks >= low\nfor t in ticks:\n    if inside >= low and inside <= high:")
+
+
 def test_the_same_replacement_twice_is_a_clash() -> None:
     assert joined(Text("x\n"), [[edit(1, 1, 1, 2, "y")], [edit(1, 1, 1, 2, "y")]])[1] == [0]
 

@@ -1,6 +1,8 @@
 """Text edits: where they lie in a text, which of them overlap, what the text is after them, and where its other places went."""
 from __future__ import annotations
 
+import builtins
+import keyword
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,6 +14,8 @@ if TYPE_CHECKING:
     from hostlint.model import Edit, Span
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
+_NAME = re.compile(r"(?<![\w.])[^\W\d]\w*")  # attributes are none
+_KNOWN = frozenset({*dir(builtins), *keyword.kwlist})
 
 
 class Change(NamedTuple):
@@ -116,19 +120,33 @@ def overlap(one: Change, other: Change) -> bool:
 def joined(text: Text, groups: Iterable[Sequence[Edit]]) -> tuple[Patch, list[int]]:
     """One patch of as many groups of edits as fit together, first come first served, and the numbers of those groups.
 
-    A group goes in whole or not at all; the same insertion in several groups (an import, a helper) is made once.
+    A group goes in whole or not at all; the same insertion in several groups (an import, a helper) is made once. Groups that each bring the
+    same new name, and mean different things by it, do not go together.
     """
     taken: list[Change] = []
     numbers: list[int] = []
+    brought: dict[str, set[Change]] = {}  # new names, with the insertions that speak of them
+    old = frozenset(_NAME.findall(text.text)) | _KNOWN
     for number, edits in enumerate(groups):
         changes = list(dict.fromkeys(text.change(edit) for edit in edits))
         fresh = [change for change in changes if change not in taken or change.start != change.end]
         if _clash(changes) or any(overlap(change, other) for change in fresh for other in taken):
             continue
+        names = _brought(changes, old)
+        if any(brought.get(name, insertions) != insertions for name, insertions in names.items()):
+            continue
         taken += fresh
         numbers.append(number)
+        brought.update(names)
     ordered = sorted(taken, key=lambda change: (change.start, change.end))
     return Patch(text, tuple(ordered)), numbers
+
+
+def _brought(changes: Sequence[Change], old: frozenset[str]) -> dict[str, set[Change]]:
+    """The names that insertions bring into a text and replacements use, each with those insertions."""
+    inserted = [change for change in changes if change.start == change.end]
+    used = {name for change in changes if change.start != change.end for name in _NAME.findall(change.new)} - old
+    return {name: {change for change in inserted if name in _NAME.findall(change.new)} for name in used}
 
 
 def _clash(changes: Sequence[Change]) -> bool:
