@@ -177,3 +177,56 @@ def test_a_long_chain_is_followed_only_so_far() -> None:
     short = "\n        ".join(["context = encoder_hidden_states", *["context = context * 2"] * 20, "x = x + self.text_proj(context)"])
     assert lines(told(long)) == []
     assert lines(told(short)) == [HERE + 21]
+
+
+SHARED = """\
+import torch
+from torch import nn
+
+
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.to_v = nn.Linear(8, 8)
+
+    def forward(self, x, context=None):
+        {context}
+        return x + self.to_v(context_)
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.own, self.cross = Attention(), Attention()
+
+    def forward(self, x, text):
+        return {calls}
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList(Block() for _ in range(4))
+
+    def forward(self, x, timestep, context):
+        x = x * timestep
+        for block in self.blocks:
+            x = block(x, context)
+        return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("context", "calls", "wanted"),
+    [
+        ("context_ = x if context is None else context", "self.cross(self.own(x), text)", [12]),
+        ("context_ = context if context is not None else x", "self.cross(self.own(x), text)", [12]),
+        ("context_ = x if context is None else context", "self.own(x)", []),  # nobody gives it
+        ("context_ = x if context is None else context", "self.cross(self.own(x, x), x)", []),
+        ("context_ = context if x.ndim == 3 else x", "self.cross(self.own(x), text)", []),
+    ],
+)
+def test_an_attention_that_serves_both_is_told_for_the_calls_that_give_the_text(context: str, calls: str, wanted: list[int]) -> None:
+    findings, errors = scan_text(SHARED.replace("{context}", context).replace("{calls}", calls), "shared.py")
+    assert not errors
+    assert [finding.span.line for finding in findings if finding.code == "HL306"] == wanted

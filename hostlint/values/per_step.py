@@ -4,7 +4,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from hostlint.facts.graph import Op, operands
+from hostlint.facts.graph import Op, Refinement, operands
 from hostlint.facts.schema import FunctionFlag, RegionKind
 from hostlint.heat.words import Walk, loop_walks
 from hostlint.values.constancy import METADATA, PLACES, Steady, argument_of
@@ -14,7 +14,7 @@ from hostlint.values.loops import TRAINS
 from hostlint.values.parameters import is_module_call
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from hostlint.facts.schema import FunctionOutline
     from hostlint.index import FunctionId
@@ -98,10 +98,19 @@ class StepConstancy:
             whole = self.of(fid, item[2], depth, given)
             return whole if whole is not None else self._inlined(fid, made, depth, given, item[3])
         if op == Op.PHI:
-            return None if any(part >= node for part in item[2]) else self.all_of(fid, item[2], depth, given)
+            return None if any(part >= node for part in item[2]) else self._one_of(fid, item[2], depth, given)
         if op in OPERATIONS and not (op == Op.BINOP and item[2] in IN_PLACE):
             return self.all_of(fid, operands(item), depth, given)
         return None
+
+    def _one_of(self, fid: FunctionId, parts: Sequence[int], depth: int, given: Given) -> str | None:
+        """A name that branches bind; in `x if text is None else text` the calls count that give the text."""
+        nodes: Sequence[Any] = self._evaluator.graph_of(fid).nodes
+        whole = self.all_of(fid, parts, depth, given)
+        offered = [part for part in parts if nodes[part][0] == Op.REFINE and nodes[part][3] == Refinement.NOT_NONE]
+        if whole is not None or given is not None or not offered:
+            return whole
+        return self.all_of(fid, offered, depth, given) or None
 
     def _read(self, fid: FunctionId, node: int, item: Any, depth: int, given: Given) -> str | None:
         if item[0] == Op.ATTR and item[3] in METADATA | PLACES:
@@ -173,14 +182,20 @@ class StepConstancy:
         callers = self._callers(fid) if depth else []
         if not callers or len(callers) > MANY:
             return None
+        callers = [edge for edge in callers if not self._leaves_out(fid, position, edge)]
         whys = [why for edge in callers if (why := self._passed(fid, position, edge, depth - 1)) is not None]
-        if 2 * len(whys) <= len(callers):  # a part that several models share is told for most of them
+        if callers and 2 * len(whys) <= len(callers):  # a part that several models share is told for most of them
             return None
         return next(filter(None, whys), "")
 
     def _callers(self, fid: FunctionId) -> list[Caller]:
         """The calls on a step's path, save those that make up for an argument that was left out."""
         return [edge for edge in self._constancy.hot_callers(fid) if edge.certain and not self._is_spare(edge)]
+
+    def _leaves_out(self, fid: FunctionId, position: int, edge: Caller) -> bool:
+        argument = argument_of(self._evaluator, fid, position, edge)
+        node: Any = self._evaluator.graph_of(argument[0]).nodes[argument[1]] if argument is not None else (-1,)
+        return bool(node[0] == Op.CONST and node[2] == "NoneType")
 
     def _is_spare(self, edge: Caller) -> bool:
         outline = self._evaluator.index.function(edge.caller)
