@@ -10,6 +10,9 @@ It is host time where a model is bound by its launches, and nothing where it is 
 - A module of settings that reads the variable at each attribute access moves the cost, it does not remove it: keep the value there, too.
 - Where tests change it, read it at the start of each request.
 
+`hostlint fix --review` keeps what `get` or `getenv` says when the module is imported, in a constant named after the variable. A change of
+the environment after that is no longer seen. `os.environ[name]` is left: it may be an error at import.
+
 ## Not flagged
 Reads at import, in `__init__`, in kept functions (`lru_cache`), once a request or step; settings objects whose access the scan cannot see
 into.
@@ -25,7 +28,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
-from hostlint.model import Severity
+from hostlint.model import Applicability, Severity
 from hostlint.rule import Example, Problem, Rule
 from hostlint.wording import when, whole
 
@@ -33,10 +36,37 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from hostlint.facts.fact import Fact
+    from hostlint.fix.place import Place
+    from hostlint.model import Fix
 
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
     return Problem(f"`{whole(node)}` reads the environment in every block, {when(fact)}: {fact.evidence}; read it once and keep the value")
+
+
+READS = frozenset({"os.environ.get", "os.getenv"})
+
+
+def fix(place: Place) -> Fix | None:
+    """`os.environ.get("EXACT", "0")` to a constant of the module."""
+    import libcst as cst
+
+    from hostlint.fix.build import bare_code
+    from hostlint.fix.imports import helper_edit
+
+    match place.node:
+        case cst.Call(func=func, args=[cst.Arg(value=cst.SimpleString() as name), *others]) if place.dotted(func) in READS:
+            plain = all(isinstance(one.value, cst.SimpleString | cst.BaseNumber) or bare_code(one.value) == "None" for one in others)
+        case _:
+            return None
+    variable = str(name.evaluated_value)
+    source = bare_code(place.node)
+    if not plain or not variable.isidentifier() or "\n" in source or place.outline.meaning(source.partition(".")[0], ()) != "os":
+        return None
+    constant = place.fresh(variable.upper())
+    kept = helper_edit(place.outline, f"{constant} = {source}")
+    message = f"keep what it says at import, where nothing changes `{variable}` after that"
+    return place.fix(Applicability.REVIEW, message, place.replace(constant), kept)
 
 
 RULE = Rule(
@@ -45,6 +75,7 @@ RULE = Rule(
     summary="an environment variable is read in every block",
     kinds=(FactKind.ENVIRONMENT_READ,),
     check=check,
+    fix=fix,
     severity=Severity.NOTE,
     examples=(
         Example(
@@ -84,16 +115,19 @@ import os
 import torch
 from torch import nn
 
-EXACT = os.environ.get("EXACT", "0") == "1"
+EXACT = os.environ.get("EXACT", "0")
 
 
 class Block(nn.Module):
     def __init__(self, width: int):
         super().__init__()
+        self.deep = int(os.environ.get("DEPTH", "2"))
         self.mix = nn.Linear(width, width)
 
     def forward(self, x):
-        return self.mix(x.double() if EXACT else x)
+        if EXACT == "1":
+            return self.mix(x.double())
+        return self.mix(x)
 
 
 class Model(nn.Module):
@@ -102,10 +136,12 @@ class Model(nn.Module):
         self.blocks = nn.ModuleList(Block(width) for _ in range(depth))
 
     def forward(self, x):
+        flipped = os.environ.get("FLIP", "0") == "1"
         for block in self.blocks:
             x = block(x)
-        return x
+        return x.flip(0) if flipped else x
 """,
+            fix=Applicability.REVIEW,
         ),
         Example(
             bad="""\
@@ -189,6 +225,8 @@ import os
 import torch
 from torch import nn
 
+CLAMP = os.getenv("CLAMP")
+
 
 class Model(nn.Module):
     def __init__(self, width: int, depth: int):
@@ -196,13 +234,13 @@ class Model(nn.Module):
         self.layers = nn.ModuleList(nn.Linear(width, width) for _ in range(depth))
 
     def forward(self, x):
-        clamps = os.getenv("CLAMP")
         for layer in self.layers:
             x = layer(x)
-            if clamps:
+            if CLAMP:
                 x = x.clamp(-1, 1)
         return x
 """,
+            fix=Applicability.REVIEW,
         ),
     ),
 )

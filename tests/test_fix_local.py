@@ -239,3 +239,39 @@ def test_a_flush_that_is_always_made_is_left() -> None:
     result = fix_text(program, "step.py", review=True)
     assert not result.files
     assert [one.finding.code for one in result.left] == ["HL402"]
+
+
+ENVIRONMENT = """\
+import os
+
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def __init__(self, depth: int):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(depth))
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x) * int({})
+        return x
+"""
+
+
+def test_the_environment_is_read_at_import() -> None:
+    result = fix_text(ENVIRONMENT.format('os.environ.get("scale", "2")'), "step.py", frozenset({"HL310"}), review=True)
+    assert "from torch import nn\n\nSCALE = os.environ.get(\"scale\", \"2\")\n\n\nclass Model" in result.files[0].text
+    assert "x = layer(x) * int(SCALE)" in result.files[0].text
+    taken = ENVIRONMENT.format('os.getenv("SCALE")').replace("class Model", "SCALE = 3\n\n\nclass Model")
+    assert "int(SCALE_2)" in fix_text(taken, "step.py", frozenset({"HL310"}), review=True).files[0].text
+    assert not fix_text(taken, "step.py", frozenset({"HL310"})).files
+
+
+ENVIRONMENT_LEFT = ['os.environ["SCALE"]', 'os.getenv("SCALE", str(len(x)))', 'os.getenv("a-b", "2")', "os.getenv(f'{x}', '2')"]
+
+
+@pytest.mark.parametrize("left", ENVIRONMENT_LEFT)
+def test_another_read_of_the_environment_is_left(left: str) -> None:
+    assert not fix_text(ENVIRONMENT.format(left), "step.py", frozenset({"HL310"}), review=True).files

@@ -32,7 +32,7 @@ def import_edit(outline: Outline, line: str) -> Edit:
 
 
 def helper_edit(outline: Outline, source: str) -> Edit:
-    """The edit that adds a function (or a constant) of module level after the imports, two empty lines around it."""
+    """The edit that adds a function of module level after the imports, two empty lines around it (or a constant, one before it)."""
     head = _head(outline.tree.body)
     body = outline.tree.body
     if not head:
@@ -40,7 +40,8 @@ def helper_edit(outline: Outline, source: str) -> Edit:
     line = _line_after(outline, head[-1])
     rest = outline.lines[line - 1 :]
     empty = next((number for number, text in enumerate(rest) if text.strip()), 2)
-    return _insertion(line, f"\n\n{source.rstrip()}\n" + "\n" * (2 - empty))
+    before = "\n" if isinstance(ast.parse(source).body[0], ast.Assign) else "\n\n"
+    return _insertion(line, f"{before}{source.rstrip()}\n" + "\n" * (2 - empty))
 
 
 def _insertion(line: int, text: str) -> Edit:
