@@ -132,6 +132,11 @@ def _flush() -> None:
     torch.cuda.empty_cache()
 
 
+def _scatter(tensor: torch.Tensor, *_: object) -> list[torch.Tensor]:
+    """DataParallel over the one device."""
+    return [tensor.to("cuda")]
+
+
 def _record_stream(tensor: torch.Tensor, stream: object) -> None:
     """All work on the tensor is done."""
 
@@ -195,6 +200,7 @@ _BELOW: dict[str, object] = {
     "_cuda_resetAccumulatedMemoryStats": _nothing, "_cuda_set_sync_debug_mode": _set_debug_mode, "_cuda_get_sync_debug_mode": _debug_mode,
     "_cuda_isCurrentStreamCapturing": streams._is_capturing, "_cuda_sleep": _nothing, "_cuda_getCurrentRawStream": _zero,
     "_cuda_setMemoryFraction": _nothing, "_cuda_memorySnapshot": _no_segments, "_cuda_getAllocatorBackend": _allocator,
+    "_scatter": _scatter,
 }  # fmt: skip
 _CUDA: dict[str, object] = {
     "is_available": _yes, "is_initialized": _yes, "_lazy_init": _nothing, "init": _nothing, "device_count": _count, "current_device": _zero,

@@ -46,22 +46,27 @@ def places_in(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Mix:
     seen = 0
     for value in args:
         if isinstance(value, torch.Tensor):
-            seen |= _DEVICE if is_on_device(value) else _HOST if value.dim() else _SCALAR
+            seen |= _DEVICE if is_on_device(value) else _of_host(value)
         elif isinstance(value, _CONTAINERS):
             seen |= _seen_in(value)
     for value in kwargs.values():
         if isinstance(value, torch.Tensor):
-            seen |= _DEVICE if is_on_device(value) else _HOST if value.dim() else _SCALAR
+            seen |= _DEVICE if is_on_device(value) else _of_host(value)
         elif isinstance(value, _CONTAINERS):
             seen |= _seen_in(value)
     return _MIXES[seen]
+
+
+def _of_host(tensor: torch.Tensor) -> int:
+    with torch._C.DisableTorchFunctionSubclass():
+        return _HOST if tensor.dim() else _SCALAR
 
 
 def _seen_in(values: Any) -> int:
     seen = 0
     for value in values:
         if isinstance(value, torch.Tensor):
-            seen |= _DEVICE if is_on_device(value) else _HOST if value.dim() else _SCALAR
+            seen |= _DEVICE if is_on_device(value) else _of_host(value)
         elif isinstance(value, _CONTAINERS):
             seen |= _seen_in(value)
     return seen

@@ -17,7 +17,16 @@ CUDA = torch.device("cuda", 0)
 CPU = torch.device("cpu")
 _MARK = "hostlint_on_device"
 _PINNED = "hostlint_pinned"
-_storage_of = torch._C.TensorBase.untyped_storage
+_PLAIN = frozenset((torch.Tensor, torch.nn.Parameter))
+_untyped_storage = torch._C.TensorBase.untyped_storage
+
+
+def _storage_of(tensor: torch.Tensor) -> Any:
+    """Without asking a subclass, which may answer in its own way or refuse."""
+    if type(tensor) in _PLAIN:
+        return _untyped_storage(tensor)
+    with torch._C.DisableTorchFunctionSubclass():
+        return _untyped_storage(tensor)
 
 
 @contextmanager
@@ -30,7 +39,7 @@ def storages_have_places() -> Iterator[None]:
 def is_on_device(tensor: torch.Tensor) -> bool:
     """Call it where the stand-in's own mode is off, as it is while a call is handled."""
     try:
-        return _storage_of(tensor).hostlint_on_device  # type: ignore[attr-defined, no-any-return]
+        return _storage_of(tensor).hostlint_on_device  # type: ignore[no-any-return]
     except (NotImplementedError, RuntimeError):  # no storage: sparse, or wrapped by a function transform
         return _object_mark(tensor)
 
@@ -42,7 +51,7 @@ def place_of(tensor: torch.Tensor) -> Place:
 def put_on_device(tensor: torch.Tensor, on_device: bool = True) -> None:
     """From now on the tensor, and all that shares its storage, lives on the device (or not)."""
     try:
-        _storage_of(tensor).hostlint_on_device = on_device  # type: ignore[attr-defined]
+        _storage_of(tensor).hostlint_on_device = on_device
     except (NotImplementedError, RuntimeError):
         inner = _unwrapped(tensor)
         if inner is not None:

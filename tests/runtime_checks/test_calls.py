@@ -187,13 +187,27 @@ def test_bytes_are_those_that_move() -> None:
 
 
 def test_nothing_is_read_to_judge() -> None:
-    class Sealed(torch.Tensor):
+    class Sealed(TorchFunctionMode):
+        def __torch_function__(
+            self, func: Callable[..., object], types: object, args: tuple[object, ...] = (), kwargs: Mapping[str, object] | None = None
+        ) -> object:
+            name = getattr(func, "__name__", "")
+            assert name in ("dim", "__get__", "is_pinned"), name
+            return func(*args, **(kwargs or {}))
+
+    with Sealed():
+        read = judge_call(torch.Tensor.item, (h,), {}, lambda _: Place.DEVICE)
+        free = judge_call(torch.Tensor.__getitem__, (x, h), {}, lambda _: Place.DEVICE)
+    assert read is not None
+    assert free is None
+
+
+def test_a_subclass_that_refuses_is_judged_all_the_same() -> None:
+    class Refusing(torch.Tensor):
         @classmethod
         def __torch_function__(cls, func: object, types: object, args: object = (), kwargs: object = None) -> object:
-            name = getattr(func, "__name__", "")
-            assert name in ("dim", "data_ptr", "__get__", "is_pinned"), name
-            return super().__torch_function__(func, types, args, kwargs)  # type: ignore[no-untyped-call]
+            raise AssertionError(func)
 
-    sealed = h.as_subclass(Sealed)
-    assert judge_call(torch.Tensor.item, (sealed,), {}, lambda _: Place.DEVICE) is not None
-    assert judge_call(torch.Tensor.__getitem__, (x, sealed), {}, lambda _: Place.DEVICE) is None
+    refusing = h.as_subclass(Refusing)
+    assert judge_call(torch.Tensor.item, (refusing,), {}, lambda _: Place.DEVICE) is not None
+    assert judge_call(torch.Tensor.to, (refusing, "cuda"), {}, lambda _: Place.HOST, is_pinned=lambda _: False) is not None

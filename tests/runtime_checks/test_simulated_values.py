@@ -146,6 +146,69 @@ def amp_without_a_type(device: str) -> dict[str, torch.Tensor]:
     return {"half": half.detach(), "full": full.detach()}
 
 
-@pytest.mark.parametrize("program", [random_numbers, indexing, linear_algebra, recurrent, checkpointed, amp_without_a_type])
+def offloaded(device: str) -> dict[str, torch.Tensor]:
+    """What autograd saves goes to the host and comes back."""
+    x = torch.linspace(0, 1, 5).to(device).requires_grad_()
+    with torch.autograd.graph.save_on_cpu(pin_memory=device == "cuda"):
+        y = (x.exp() * x).sum()
+    torch.autograd.backward(y)
+    assert x.grad is not None
+    return {"grad": x.grad}
+
+
+def transformed(device: str) -> dict[str, torch.Tensor]:
+    x = torch.linspace(0, 1, 4).to(device)
+    return {"jacobian": torch.func.jacrev(lambda v: v.tanh())(x), "mapped": torch.func.vmap(lambda v: v * 2 + x.sum())(x)}
+
+
+def hooked(device: str) -> dict[str, torch.Tensor]:
+    torch.manual_seed(7)
+    layer: Any = nn.Sequential(nn.LazyLinear(3), nn.Softplus()).to(device)
+    seen: list[str] = []
+    layer[0].register_full_backward_hook(lambda module, into, out: seen.extend(one.device.type for one in out))
+    layer.register_forward_hook(lambda module, given, result: seen.append(result.device.type))
+    torch.autograd.backward(layer(torch.ones(2, 4, device=device, requires_grad=True)).sum())
+    assert seen == [device] * 2
+    return {name: value.grad for name, value in layer.named_parameters() if value.grad is not None}
+
+
+def autocast_functions(device: str) -> dict[str, torch.Tensor]:
+    class Square(torch.autograd.Function):
+        @staticmethod
+        @torch.amp.custom_fwd(device_type=device, cast_inputs=torch.float32)  # type: ignore[untyped-decorator]
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        @torch.amp.custom_bwd(device_type=device)  # type: ignore[untyped-decorator]
+        def backward(ctx: Any, *grads: torch.Tensor) -> torch.Tensor:
+            kept: torch.Tensor = ctx.saved_tensors[0]
+            return 2 * kept * grads[0]
+
+    x = torch.linspace(0, 1, 4).to(device).requires_grad_()
+    with torch.autocast(device, dtype=torch.bfloat16):
+        y = Square.apply(x.bfloat16())  # type: ignore[no-untyped-call]
+    torch.autograd.backward(y.sum())
+    assert x.grad is not None
+    return {"y": y.detach(), "grad": x.grad}
+
+
+def without_memory(device: str) -> dict[str, torch.Tensor]:
+    with torch.device("meta"):
+        layer = nn.Linear(3, 2)
+    layer = layer.to_empty(device=device)
+    nn.init.constant_(layer.weight, 0.3)
+    nn.init.zeros_(layer.bias)
+    return {"y": layer(torch.ones(1, 3, device=device)).detach(), **layer.state_dict()}
+
+
+PROGRAMS: list[Program] = [
+    random_numbers, indexing, linear_algebra, recurrent, checkpointed, amp_without_a_type, offloaded, transformed, hooked,
+    autocast_functions, without_memory,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
 def test_a_program(program: Program) -> None:
     check(program)
