@@ -184,7 +184,7 @@ class StepConstancy:
             return None
         callers = [edge for edge in callers if not self._leaves_out(fid, position, edge)]
         whys = [why for edge in callers if (why := self._passed(fid, position, edge, depth - 1)) is not None]
-        if callers and 2 * len(whys) <= len(callers):  # a part that several models share is told for most of them
+        if callers and 2 * len(whys) < len(callers):  # a part that several models share is told for half of them
             return None
         return next(filter(None, whys), "")
 
