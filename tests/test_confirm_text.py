@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hostlint.confirm.naming import as_seen
-from hostlint.confirm.record import Event, Mark, Place, Process, Record, write
+from hostlint.confirm.record import Event, Loop, Mark, Pass, Place, Process, Record, write
 from hostlint.report.confirm_text import LONG, render
 from hostlint.report.confirm_words import amount, command, milliseconds, seconds, short
 
@@ -85,6 +85,17 @@ def test_times_and_ranks_where_they_are_known() -> None:
     assert "confirmed         3     12  1,500 ms  train.py:6 in train (rank 0: 8, rank 1: 4)  HL101 device-item" in text
     assert "The host waited 12 times at 1 place with a finding, 3 a step, 1,500 ms in all.\n" in text
     assert "Every wait of the steps in the scanned files has its finding, or a reason.\n" in text
+
+
+def test_collections_in_the_steps_are_told_apart() -> None:
+    """Two passes of two seconds; a collection before them, one in each, and one after them."""
+    marks = (Mark(0, 2.5, 0.0, 0), *(Mark(3, start, 0.1, 0) for start in (1.0, 3.0, 5.5, 6.5)))
+    looping = replace(PROCESS, threads=("MainThread",), marks=marks, passes=(Pass(0, 2.0), Pass(0, 4.0)))
+    loops = (Loop("sub/train.py", 5, 2),)
+    text = render(record(processes=(looping,), loops=loops), False)
+    assert text.endswith("Cyclic garbage was collected 3 times, 250.0 ms together, 2 of them in the steps.\n")
+    quiet = replace(looping, marks=marks[:2])
+    assert "together, none of them in the steps.\n" in render(record(processes=(quiet,), loops=loops), False)
 
 
 def test_a_run_that_did_not_go_well_says_so_first() -> None:

@@ -67,12 +67,8 @@ class _Timeline:
         self.begins: list[float] = []  # of the steps
 
     def covered(self, loop: int) -> int:
-        """How many events happen in a loop: its last pass is taken to last as long as the others do, a single one to the end."""
-        begins = self.passes.get(loop, ())
-        if not begins:
-            return 0
-        first, last = min(begins), max(begins)
-        return self.count(first, last + (last - first) / (len(begins) - 1) if len(begins) > 1 else _NEVER)
+        """How many events happen in a loop."""
+        return self.count(*_extent(self.passes.get(loop, ())))
 
     def count(self, start: float, end: float) -> int:
         return bisect_left(self.starts, end) - bisect_left(self.starts, start)
@@ -85,6 +81,14 @@ class _Timeline:
                 return []
             start, end = self.begins[cut.number - 1], self.begins[cut.number] if cut.number < len(self.begins) else _NEVER
         return self.marks[bisect_left(self.starts, start) : bisect_left(self.starts, end)]
+
+
+def _extent(begins: Sequence[float]) -> tuple[float, float]:
+    """From the first begin to the end of the last pass, which is taken to be as long as the others; nothing where there is none."""
+    if not begins:
+        return (0.0, 0.0)
+    first, last = min(begins), max(begins)
+    return first, last + (last - first) / (len(begins) - 1) if len(begins) > 1 else _NEVER
 
 
 def is_timed(record: Record) -> bool:
@@ -108,6 +112,12 @@ class Steps:
     def begins(self, process: int) -> list[float]:
         """When the steps of a process of the record (by its index) began, on the clock that the processes share."""
         return self._all[process].begins
+
+    def collections(self) -> int | None:
+        """How many collections of garbage held the steps up, as far as events are kept one by one; None where no steps are known."""
+        lines = [(line, _extent(line.begins)) for line in self._lines if line.begins]
+        marks = (mark for line, extent in lines for mark in line.marks[slice(*(bisect_left(line.starts, edge) for edge in extent))])
+        return sum(self._record.events[mark.event].kind == "collect" for mark in marks) if lines else None
 
     def worth_showing(self) -> list[Step]:
         """None where nothing was recorded."""

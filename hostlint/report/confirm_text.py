@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hostlint.confirm.standing import Standing, Standings
+from hostlint.report.confirm_html_steps import Steps
 from hostlint.report.confirm_words import amount, command, ending, machine, milliseconds, place, plural, short
 from hostlint.report.style import GUTTER, Line, cells, write
 
@@ -131,7 +132,9 @@ def conclusions(record: Record) -> Iterator[str]:
     if collections:
         spent = sum(event.blocked_s or 0.0 for event in collections)
         times = plural(sum(event.count for event in collections), "time")
-        yield f"Cyclic garbage was collected {times}, {milliseconds(spent * 1e3)} together."
+        within = Steps(record).collections()
+        steps = "" if within is None else f", {within or 'none'} of them in the steps"
+        yield f"Cyclic garbage was collected {times}, {milliseconds(spent * 1e3)} together{steps}."
 
 
 def _waits(record: Record) -> str:
