@@ -230,3 +230,10 @@ def test_an_attention_that_serves_both_is_told_for_the_calls_that_give_the_text(
     findings, errors = scan_text(SHARED.replace("{context}", context).replace("{calls}", calls), "shared.py")
     assert not errors
     assert [finding.span.line for finding in findings if finding.code == "HL306"] == wanted
+
+
+def test_who_is_handed_a_cache_keeps_the_result_in_it() -> None:
+    text = SHARED.replace("{context}", "context_ = context").replace("{calls}", "self.cross(x, text)")
+    assert "HL306" in [finding.code for finding in scan_text(text, "shared.py")[0]]
+    kept = text.replace("def forward(self, x, context=None):", "def forward(self, x, context=None, text_cache=None):")
+    assert "HL306" not in [finding.code for finding in scan_text(kept, "shared.py")[0]]

@@ -1,6 +1,7 @@
 """Projections of a request's tensors that a denoiser makes again at every step: text embeddings, keys and values, rotary tables."""
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from hostlint.facts.graph import Op
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from hostlint.values.evaluator import Evaluator
     from hostlint.values.per_step import StepConstancy
 
+CACHES = re.compile(r"cache|past_key", re.IGNORECASE)
 UNMEASURED = "not measured: a matrix product and its launches for each repetition, more where the tensors are gathered over ranks"
 
 
@@ -32,6 +34,8 @@ class Projected:
 
     def meetings(self, fid: FunctionId, is_hot: Callable[[int], bool], places: Places) -> Iterator[Meeting]:
         outline = self._evaluator.index.function(fid)
+        if any(CACHES.search(param.name) for param in outline.params):
+            return  # it is handed the place to keep them in
         found: list[tuple[Call, Spot, str]] = []
         for call in outline.calls:
             why = self._why(fid, call) if call.node >= 0 and is_hot(call.region) else ""
