@@ -10,18 +10,24 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from hostlint.fixed_models import flow_match_stage as flow_match_stage
     from hostlint.fixed_models import flow_unipc as flow_unipc
+    from hostlint.fixed_models import flux3_action as flux3_action
     from hostlint.fixed_models import glm_image as glm_image
     from hostlint.fixed_models import h3_vdn as h3_vdn
     from hostlint.fixed_models import helios_dmd as helios_dmd
     from hostlint.fixed_models import helios_unipc as helios_unipc
+    from hostlint.fixed_models import supervised_training as supervised_training
+    from hostlint.fixed_models import wan_dmd as wan_dmd
 
 __all__ = [
     "flow_match_stage",
     "flow_unipc",
+    "flux3_action",
     "glm_image",
     "h3_vdn",
     "helios_dmd",
     "helios_unipc",
+    "supervised_training",
+    "wan_dmd",
 ]
 
 
