@@ -117,3 +117,21 @@ def test_reads_of_the_environment_that_are_kept_or_once_a_step_are_silent() -> N
     assert told("x = x * len(kept())", "HL310") == []
     assert told("x = x.cos()", "HL310", after='x = x * len(os.environ.get("A", ""))') == []
     assert told('settings = {"A": 1}\n        x = x * settings.get("A")', "HL310") == []
+
+
+def test_loops_over_other_things_than_a_models_blocks_are_silent() -> None:
+    text = """\
+import os
+
+import torch
+
+net = torch.nn.Linear(8, 8).cuda()
+
+
+def run(x, chunks, timesteps):
+    for t in timesteps:
+        for chunk in chunks:
+            x = net(x) + len(os.environ.get("A", ""))
+    return x
+"""
+    assert "HL310" not in [finding.code for finding in scan_text(text, "run.py")[0]]

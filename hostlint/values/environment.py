@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from hostlint.index import FunctionId
     from hostlint.values.constancy import Constancy
     from hostlint.values.evaluator import Evaluator
-    from hostlint.values.rebuilt import Rebuilt
 
 READS = frozenset({"os.getenv", "os.environ.get", "os.environ.setdefault", "os.environ.copy"})
 DEPTH = 4  # calls between the loop over the blocks and the read
@@ -29,10 +28,9 @@ COST = "not measured: about a microsecond of the host's time for each read"
 class Environment:
     """Finds reads of the environment in the blocks of a model."""
 
-    def __init__(self, evaluator: Evaluator, constancy: Constancy, rebuilt: Rebuilt) -> None:
+    def __init__(self, evaluator: Evaluator, constancy: Constancy) -> None:
         self._evaluator = evaluator
         self._constancy = constancy
-        self._rebuilt = rebuilt
 
     def meetings(self, fid: FunctionId, is_hot: Callable[[int], bool], places: Places) -> Iterator[Meeting]:
         outline = self._evaluator.index.function(fid)
@@ -52,7 +50,24 @@ class Environment:
     def _why(self, fid: FunctionId, call: Call) -> str:
         """Which loop over blocks repeats it; "" where none is seen to."""
         outline = self._evaluator.index.function(fid)
-        loop = self._constancy.step_loop(fid, call.region)
-        if loop and loop_walks(outline.regions[loop].text, outline.regions[loop].targets) is Walk.LAYERS:
+        if loop := self._over_blocks(fid, call.region):
             return f"the loop at line {outline.regions[loop].line} walks over the blocks"
-        return "a loop over the blocks calls this function" if self._rebuilt.in_blocks(fid, DEPTH) else ""
+        return "a loop over the blocks calls this function" if self._in_blocks(fid, DEPTH) else ""
+
+    def _over_blocks(self, fid: FunctionId, region: int) -> int:
+        """The loop of a model over its blocks around a region, 0 where there is none."""
+        index = self._evaluator.index
+        owner = index.owner(fid)
+        if owner is None or not index.is_nn_module(owner):
+            return 0
+        outline = index.function(fid)
+        loop = self._constancy.step_loop(fid, region)
+        return loop if loop and loop_walks(outline.regions[loop].text, outline.regions[loop].targets) is Walk.LAYERS else 0
+
+    def _in_blocks(self, fid: FunctionId, depth: int) -> bool:
+        for edge in self._evaluator.surroundings.callers(fid) if depth else ():
+            self._evaluator.files |= 1 << edge.caller[0]
+            region = self._evaluator.index.function(edge.caller).calls[edge.call_index].region
+            if edge.certain and (self._over_blocks(edge.caller, region) or self._in_blocks(edge.caller, depth - 1)):
+                return True
+        return False

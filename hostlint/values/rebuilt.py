@@ -86,7 +86,7 @@ class Rebuilt:
     def _is_costly(self, fid: FunctionId, call: Call) -> bool:
         """Whether more than one small index is at stake: every block or a loop makes it, or a mask or table is computed from it alone."""
         name = call.chain.rpartition(".")[2]
-        if name not in INDICES or self._constancy.step_loop(fid, call.region) or self.in_blocks(fid):
+        if name not in INDICES or self._constancy.step_loop(fid, call.region) or self._in_blocks(fid):
             return True
         nodes: Any = self._evaluator.graph_of(fid).nodes
         same = {call.node}  # the index, seen as another shape or type
@@ -106,13 +106,13 @@ class Rebuilt:
                     return True
         return False
 
-    def in_blocks(self, fid: FunctionId, depth: int = 2) -> bool:
-        """Whether a loop over layers calls the function, or calls what calls it, so many calls away."""
+    def _in_blocks(self, fid: FunctionId, depth: int = 2) -> bool:
+        """Whether a loop over layers calls the function, or calls what calls it."""
         for edge in self._evaluator.surroundings.callers(fid) if depth else ():
             outline = self._evaluator.index.function(edge.caller)
             loop = self._constancy.step_loop(edge.caller, outline.calls[edge.call_index].region)
             layers = loop and loop_walks(outline.regions[loop].text, outline.regions[loop].targets) is Walk.LAYERS
-            if edge.certain and (layers or self.in_blocks(edge.caller, depth - 1)):
+            if edge.certain and (layers or self._in_blocks(edge.caller, depth - 1)):
                 return True
         return False
 

@@ -50,7 +50,7 @@ class Redone:
         self._hoisted = Hoisted(evaluator, constancy)
         self._casts = BlockCasts(evaluator, constancy, self._hoisted)
         self._blocks = BlockWork(evaluator, BlockConstancy(evaluator, constancy, self._hoisted), self._hoisted)
-        self._environment = Environment(evaluator, constancy, self._rebuilt)
+        self._environment = Environment(evaluator, constancy)
         self._unregistered = Unregistered(evaluator)
         self._log_lines = LogLines(evaluator)
         self._serving = Serving(evaluator)
