@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,6 +16,7 @@ from hostlint.confirm.record import Event, Loop, Mark, Pass, Place, Process, Rec
 from hostlint.report.confirm_text import LONG, render
 from hostlint.report.confirm_words import amount, command, milliseconds, seconds, short
 
+ROOT = Path(__file__).resolve().parent.parent
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
@@ -159,3 +161,17 @@ def test_a_page_beside_the_report(hostlint: Run, kept: Path) -> None:
     assert done.stdout == render(as_seen(record()), False)
     assert (kept / "page.html").read_text() == hostlint("report", "run.json", "--output-format", "html").stdout
     assert hostlint("report", "run.json", "--html", "nowhere/page.html").returncode == 2
+
+
+@pytest.mark.parametrize("name", ["train", "decode"])
+def test_the_examples_in_docs_are_what_a_scan_finds(hostlint: Run, tmp_path: Path, name: str) -> None:
+    folder = ROOT / "docs" / "confirm"
+    told = re.findall(r"^confirmed .* (\w+\.py):(\d+) in \S+ +(HL\d+) ", (folder / f"{name}-simulated.txt").read_text(), re.MULTILINE)
+    (tmp_path / "hostlint.toml").write_text("")
+    (tmp_path / f"{name}.py").write_bytes((folder / f"{name}.py").read_bytes())
+    found = json.loads(hostlint("scan", "--no-cache", "--output-format", "json").stdout)["findings"]
+    assert sorted(told) == sorted((one["path"], str(one["line"]), one["code"]) for one in found)
+    for file in folder.glob(f"{name}-simulated.*"):
+        assert not re.search(r"site-packages|[\"' >]/(?!/)\w+/", file.read_text(encoding="utf-8")), file
+    trace = json.loads((folder / f"{name}-simulated.trace.json").read_text())
+    assert {one["args"]["standing"] for one in trace["traceEvents"] if one["ph"] == "X"} == {"explained", "setup", "collection"}
