@@ -119,6 +119,8 @@ def test_reports_for_people_tell_the_verdicts(hostlint: Run, project: Path) -> N
     assert [line.rpartition(" [")[2] for line in concise[:-1]] == [
         "no-wait, it ran and did not make the host wait]", "confirmed, 6 times, 2 a step, 3.0 ms]", "not-reached, it did not run]",
     ]  # fmt: skip
+    (sarif,) = json.loads(hostlint("scan", "--no-cache", "--record", "run.json", "--output-format", "sarif").stdout)["runs"]
+    assert [one["properties"]["run"].partition(",")[0] for one in sarif["results"]] == ["no-wait", "confirmed", "not-reached"]
     assert concise[-1] == "train.py:11:1: unpredicted data-dependent-size Tensor.nonzero, 6 times in the run"
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from hostlint.model import ChainLink, FileError, Finding, Fix, Severity, Span
+from hostlint.report.verdict import verdict
 from hostlint.version import VERSION
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ def _result(finding: Finding, index: int) -> Object:
             "confidence": finding.confidence.label,
             "heat": finding.heat.level.label,
             "kindEvidence": finding.kind_evidence,
+            **({"run": verdict(finding.confirmed)} if finding.confirmed else {}),
         },
     }
     if index >= 0:
