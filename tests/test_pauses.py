@@ -179,6 +179,25 @@ def test_a_function_of_the_project_is_looked_into() -> None:
     assert codes(body) == marked(body)
 
 
+def test_a_method_behind_an_object_nobody_can_follow_is_told_at_its_calls() -> None:
+    body = """
+        class Cuda:
+            def empty_cache(self):
+                {flush}
+        class Cpu:
+            def empty_cache(self):
+                return None
+        def run(model, accelerator, x, steps: int):
+            for i in range(steps):
+                x = model(x)
+                {call}
+    """
+    told = body.replace("{flush}", "torch.cuda.empty_cache()").replace("{call}", "accelerator.empty_cache()  # HL401")
+    assert codes(told) == marked(told)
+    told = body.replace("{flush}", "torch.cuda.empty_cache()  # HL401").replace("{call}", "Cuda().empty_cache()")
+    assert codes(told) == marked(told)
+
+
 OBSERVERS = {
     "defaults through calls": """
         class Platform:

@@ -35,12 +35,22 @@ def pauses_of(frame: Frame) -> Iterator[Meeting]:
     found = [(kind, site) for site in frame.graph.sites if (kind := kind_of(frame, site)) is not None]
     for kind, site in found:
         alike = [other for same, other in found if same is kind]
-        if _is_released(frame, site) or _is_alternative(site, alike) or not is_left_on(frame, site):
+        if _is_released(frame, site) or _is_alternative(site, alike) or not is_left_on(frame, site) or _is_told_at_calls(frame):
             continue
         cost = FLUSH_COST if kind is FactKind.FLUSH else COLLECTION_COST
         observer = hidden_in(frame)
         told = FactKind.OBSERVER_PAUSE if observer else kind
         yield Meeting(told, site, _last(site.detail), observer or "the call says so", Confidence.CERTAIN, cost)
+
+
+def _is_told_at_calls(frame: Frame) -> bool:
+    """A method of that name, behind an object that the scan cannot follow: its calls are told by their name."""
+    if frame.outline.name not in pauses.FLUSHES or frame.outline.owner < 0:
+        return False
+    callers = frame.evaluator.surroundings.callers(frame.fid)
+    for edge in callers:
+        frame.evaluator.files |= 1 << edge.caller[0]
+    return bool(callers) and not any(edge.certain for edge in callers)
 
 
 def collector_off(frame: Frame) -> Iterator[Meeting]:
