@@ -13,6 +13,7 @@ from hostlint.runtime_checks.simulated.driver import cuda_is_there
 from hostlint.runtime_checks.simulated.handlers import plans
 from hostlint.runtime_checks.simulated.mode import in_this_thread
 from hostlint.runtime_checks.simulated.modules import modules_are_judged
+from hostlint.runtime_checks.simulated.nested import nested_tensors_have_places
 from hostlint.runtime_checks.simulated.places import storages_have_places
 from hostlint.runtime_checks.simulated.saved import files_have_places
 from hostlint.runtime_checks.simulated.scripted import scripted_results_have_places
@@ -45,6 +46,7 @@ def simulate_cuda() -> Iterator[None]:
         stack.enter_context(files_have_places())
         stack.enter_context(modules_are_judged())
         stack.enter_context(scripted_results_have_places())
+        stack.enter_context(nested_tensors_have_places())
         stack.enter_context(compiled_code_runs_eagerly())
         stack.enter_context(flushing())
         stack.enter_context(carried_into_threads(lambda: in_this_thread(chosen)))
