@@ -110,7 +110,7 @@ def _operand(node: cst.BaseExpression, mask: cst.BaseExpression, value: Value) -
         return _New(operand(node) if not isinstance(node, cst.BaseNumber) else bare_code(node), number=True)
     full = _through(node, mask)
     if full is not None:
-        return _New(operand(full))
+        return _New(operand(full), _single(node, mask))
     if (value.is_tensor and value.rank0) or (value.place is Lives.UNKNOWN and is_repeatable(node)):
         return _New(operand(node), f"`{bare_code(node)}` is one number")
     return None
@@ -124,7 +124,7 @@ def _value(node: cst.BaseExpression, mask: cst.BaseExpression, value: Value) -> 
 
     full = _through(node, mask)
     if full is not None:
-        return _New(bare_code(full))
+        return _New(bare_code(full), _single(node, mask))
     one = value.is_tensor and value.rank0 and not isinstance(node, cst.IfExp)
     return _New(bare_code(node), f"`{bare_code(node)}` is 0-dim") if one else None
 
@@ -138,6 +138,26 @@ def _through(node: cst.BaseExpression, mask: cst.BaseExpression) -> cst.BaseExpr
     return unmasked(node, mask)
 
 
+def _single(node: cst.BaseExpression, mask: cst.BaseExpression) -> str:
+    """The names beside `y[mask]` that arithmetic meets: they may be packed like it, and must not be."""
+    import libcst as cst
+
+    from hostlint.fix.build import bare_code
+    from hostlint.syntax import reads_through
+
+    def names(part: cst.BaseExpression) -> list[str]:
+        if reads_through(part, mask) or isinstance(part, cst.Call):
+            return []
+        if isinstance(part, cst.BinaryOperation):
+            return [*names(part.left), *names(part.right)]
+        if isinstance(part, cst.UnaryOperation):
+            return names(part.expression)
+        return [f"`{bare_code(part)}`"] if isinstance(part, cst.Name | cst.Attribute) else []
+
+    found = list(dict.fromkeys(names(node)))
+    return f"{' and '.join(found)} {'are one number each' if found[1:] else 'is one number'}" if found else ""
+
+
 def _is_elementwise(node: cst.BaseExpression, mask: cst.BaseExpression) -> bool:
     """Whether an expression is arithmetic on `y[mask]`, names and numbers, so that it may as well be done on all of `y`."""
     import libcst as cst
@@ -148,7 +168,7 @@ def _is_elementwise(node: cst.BaseExpression, mask: cst.BaseExpression) -> bool:
     match node:
         case _ if reads_through(node, mask) or is_repeatable(node):
             return True
-        case cst.BinaryOperation(left=left, right=right):
+        case cst.BinaryOperation(left=left, operator=operator, right=right) if not isinstance(operator, cst.MatrixMultiply):
             return _is_elementwise(left, mask) and _is_elementwise(right, mask)
         case cst.UnaryOperation(expression=inner):
             return _is_elementwise(inner, mask)

@@ -114,7 +114,8 @@ FOR_REVIEW = [
 LEFT = [
     "x[m] = other", "x[m] = model(other[m])", "x[m] = other[m].cumsum(0)", "x[m] = other[~m]", "x[m] = torch.randn(x[m].shape)",
     "x[m] **= 2", "x[m, 0] = level", "x[m] = y = level", "x[m][0] = level", "model(x)[m] = level", "x.index_put_((m,), level, True)",
-    "y = [x.index_put_((m,), other)]", "x[m] = level if number else other",
+    "x[m] = other[m] @ whole", "x[m] = other[m][1:]", "x[m] = other[m] if number else level", "y = [x.index_put_((m,), other)]",
+    "x[m] = level if number else other",
 ]  # fmt: skip
 GIVEN = "(torch.tensor([[0.1, -0.0, float('nan'), 3, -65519.99, 1e-8]] * 4) * torch.tensor([[1.0], [-1], [float('inf')], [0.3]])).to({})"
 FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
@@ -165,7 +166,7 @@ def test_what_may_be_packed_is_left(left: str) -> None:
 @pytest.mark.parametrize(
     ("changed", "into"),
     [("@torch.no_grad()\n", ""), ("dtype=torch.float32", "dtype=torch.int64"), ("x = whole.t()", "x = model(whole)"),
-     ("x = whole.t()", 'x = torch.zeros(1, 6, device="cuda").expand(4, 6).t()'), ("m = ~(x > 0)", "m = ~(other > 0)"),
+     ("x = whole.t()", 'x = torch.zeros(1, 6, dtype=torch.float32, device="cuda").expand(4, 6).t()'), ("m = ~(x > 0)", "m = ~(other > 0)"),
      ("number: float", "number")],
 )  # fmt: skip
 def test_what_is_not_proved_is_for_review(changed: str, into: str) -> None:
@@ -181,3 +182,11 @@ def test_a_leaf_that_needs_a_gradient_raises_as_before() -> None:
     one, other = (program.replace("        level", "        x.requires_grad_()\n        level") for program in programs)
     run = run_of(torch.float32, "2.0")
     assert trial(one, run) == trial(other, run) == Raised(RuntimeError)
+
+
+def test_a_name_beside_packed_values_is_said_to_be_one_number() -> None:
+    for statement, said in (("x[m] = x[m] * number + other[m]", "`number` is one number"), ("x[m] = other[m].abs()", "")):
+        (one,) = fix_text(masked(statement), "step.py", frozenset({"HL112"}), review=True).mended
+        assert one.fix is not None
+        assert ("is one number" in one.fix.message) == bool(said)
+        assert said in one.fix.message
