@@ -4,10 +4,11 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from itertools import takewhile
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from hostlint.runtime_checks.events import HostEvent, Origin
+from hostlint.runtime_checks.events import EventKind, Frame, HostEvent, Origin
 from hostlint.runtime_checks.frames import origin_of, stack_from, user_frame
 from hostlint.runtime_checks.permissions import allowed_reason
 from hostlint.runtime_checks.simulated.composites import Composite, waiting_composite
@@ -16,6 +17,7 @@ from hostlint.runtime_checks.sinks import emit, listeners
 if TYPE_CHECKING:
     from hostlint.runtime_checks.calls import Verdict
 
+_HANDLED = "handle_torch_function"
 _INNER = (Origin.TORCH, Origin.PYTHON)
 
 
@@ -49,9 +51,9 @@ def report(verdict: Verdict, moved: int | None = None) -> None:
             outermost.f_trace = _TOLD
         else:  # a debugger's or a profiler's: then the frame itself is kept until the next report
             _thread.told = outermost
-    composite = waiting_composite(frame, outermost) if outermost is not None else None
-    told: Composite | Verdict = composite if composite is not None else verdict
     stack = tuple(one for one in stack_from(frame) if one.origin is not Origin.HOSTLINT)
+    known = waiting_composite(frame, outermost) if outermost is not None else None
+    told = known or _as_called(verdict, stack)
     at = user_frame(stack)
     emit(
         HostEvent(
@@ -68,6 +70,17 @@ def report(verdict: Verdict, moved: int | None = None) -> None:
             allowed=allowed_reason(told.kind, told.fact),
         )
     )
+
+
+def _as_called(verdict: Verdict, stack: tuple[Frame, ...]) -> Composite:
+    """A wait inside a function of torch goes by that function's name; a read there is nothing that the caller wrote."""
+    if stack and stack[0].function == _HANDLED:
+        stack = stack[2:]  # the called function itself, on its way to the mode
+    inside = [frame.function for frame in takewhile(lambda frame: frame.origin in _INNER, stack)]
+    named = [name for name in inside if "<locals>" not in name and not name.endswith("_call_impl")]
+    if not named or verdict.kind is EventKind.EXPLICIT_SYNC:
+        return Composite(verdict.call, verdict.kind, verdict.fact)
+    return Composite(named[-1], EventKind.HIDDEN_WAIT if verdict.kind is EventKind.READ else verdict.kind, verdict.fact)
 
 
 def _without_own(frame: FrameType | None) -> FrameType | None:

@@ -103,7 +103,7 @@ class TestOneForEachCall:
         def move() -> None:
             nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2)).to("cuda")
 
-        assert events_of(move).told == [("upload", "Tensor.to")]
+        assert events_of(move).told == [("upload", "Module.to")]
 
     def test_clipping_waits_only_when_it_is_strict(self) -> None:
         def clip(**options: Any) -> Callable[[], object]:
@@ -120,10 +120,22 @@ class TestOneForEachCall:
         assert events_of(clip()).told == []
         assert events_of(clip(error_if_nonfinite=True)).told == [("hidden-wait", "torch.nn.utils.clip_grad_norm_")]
 
+    def test_a_read_inside_torch_goes_by_the_name_of_the_function(self) -> None:
+        def body() -> None:
+            torch.nn.utils.parameters_to_vector([on_device(2)])
+            nn.utils.rnn.pad_sequence([on_device(2), on_device(3)])
+            torch.testing.assert_close(on_device(2), on_device(2))
+            torch.optim.lr_scheduler.ReduceLROnPlateau(torch.optim.SGD([on_device(2)], 0.1)).step(on_device(1).sum())
+
+        assert [(str(event.kind), event.call.rpartition(".")[2]) for event in events_of(body)] == [
+            ("read", "assert_close"),
+            ("hidden-wait", "step"),
+        ]
+
     def test_a_module_of_torch_is_named(self) -> None:
         norm = nn.BatchNorm1d(2, momentum=None)
         told = events_of(lambda: norm.to("cuda")(on_device(4, 2))).told
-        assert told == [("upload", "Tensor.to"), ("hidden-wait", "torch.nn.BatchNorm.forward")]
+        assert told == [("upload", "Module.to"), ("hidden-wait", "torch.nn.BatchNorm.forward")]
 
     def test_a_module_that_waits_below_python_is_judged_whole(self) -> None:
         layer = nn.TransformerEncoderLayer(8, 2, dim_feedforward=8, batch_first=True)
@@ -135,7 +147,7 @@ class TestOneForEachCall:
             encoder(on_device(2, 4, 8))
 
         with torch.no_grad():
-            assert events_of(encode).told == [("upload", "Tensor.to"), ("hidden-wait", "torch.nn.TransformerEncoder.forward")]
+            assert events_of(encode).told == [("upload", "Module.to"), ("hidden-wait", "torch.nn.TransformerEncoder.forward")]
 
     def test_a_tracer_changes_nothing(self) -> None:
         def trace(frame: FrameType, event: str, argument: object) -> Any:
@@ -173,7 +185,7 @@ class TestOneForEachCall:
                 scaler.update()
 
         assert scaler.is_enabled()
-        assert events_of(step).told == [("upload", "Tensor.to"), *[("hidden-wait", "torch.amp.GradScaler.step")] * 2]
+        assert events_of(step).told == [("upload", "Module.to"), *[("hidden-wait", "torch.amp.GradScaler.step")] * 2]
 
 
 class TestBackward:
