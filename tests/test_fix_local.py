@@ -80,8 +80,8 @@ def sample(solver: Solver, x, d: torch.device):
     return x
 """
 STACKS = [
-    ("y = torch.tensor(rows, device=d)", "y = torch.stack(rows).to(d)", "`rows` holds 0-dim tensors, at least one"),
-    ("y = torch.tensor(rows, dtype=x.dtype, device=d)", "y = torch.stack(rows).to(d, x.dtype)", "at least one"),
+    ("y = torch.tensor(rows, device=d)", "y = torch.stack(rows).to(d)", "`rows` holds at least one 0-dim tensor and nothing else"),
+    ("y = torch.tensor(rows, dtype=x.dtype, device=d)", "y = torch.stack(rows).to(d, x.dtype)", "at least one 0-dim tensor"),
     ("y = torch.tensor([lam[0]] * order, device=d)", "y = lam[0].repeat(order).to(d)", "`lam[0]` is a 0-dim tensor"),
     ("y = torch.tensor([lam[0]])", "y = torch.stack([lam[0]])", "which was on the host, may stay on the device"),
     ("rows.append(1.0)\ny = torch.tensor(rows, device=d)", "rows.append(1.0)\ny = stack_scalars(rows, d)", "no gradient"),

@@ -124,7 +124,7 @@ def _named(place: Place, call: cst.Call, name: str, value: Value) -> Fix | None:
         return None
     numbers = list(_numbers(place.function, name))
     if not numbers:
-        return _stacked(place, call, (), f"`{name}` holds 0-dim tensors, at least one")
+        return _stacked(place, call, (), f"`{name}` holds at least one 0-dim tensor and nothing else")
     device = given(call, "device")
     if device is None or given(call, "dtype") is not None or place.outline.meaning("torch", ()) != "torch":
         return None
