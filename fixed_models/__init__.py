@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from hostlint.fixed_models import h3_vdn as h3_vdn
     from hostlint.fixed_models import helios_dmd as helios_dmd
     from hostlint.fixed_models import helios_unipc as helios_unipc
+    from hostlint.fixed_models import sampled_decoding as sampled_decoding
     from hostlint.fixed_models import supervised_training as supervised_training
     from hostlint.fixed_models import wan_dmd as wan_dmd
 
@@ -26,6 +27,7 @@ __all__ = [
     "h3_vdn",
     "helios_dmd",
     "helios_unipc",
+    "sampled_decoding",
     "supervised_training",
     "wan_dmd",
 ]
