@@ -14,12 +14,22 @@ import torch
 _QUESTIONS = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
 
 
+class _Globals(dict[str, Any]):
+    """A module's names as they are at each moment, but for the questions."""
+
+    def __init__(self, names: dict[str, Any]) -> None:
+        super().__init__({"__builtins__": names["__builtins__"], **{name: _no for name in _QUESTIONS if name in names}})
+        self._names = names
+
+    def __missing__(self, name: str) -> Any:
+        return self._names[name]
+
+
 class Bodies:
-    """Copies made so far; those of one module share their globals, a snapshot taken when the first of them was asked for."""
+    """Copies made so far."""
 
     def __init__(self) -> None:
         self._functions: dict[Callable[..., object], Callable[..., object] | None] = {}
-        self._globals: dict[int, dict[str, Any]] = {}
 
     def of(self, func: Callable[..., object]) -> Callable[..., object] | None:
         """The function without its question; None where it is no Python function, or asks in a way that is not known."""
@@ -35,16 +45,10 @@ class Bodies:
     def _copy(self, func: Callable[..., object]) -> Callable[..., object] | None:
         if not isinstance(func, FunctionType) or not any(name in func.__globals__ for name in _QUESTIONS):
             return None
-        copy = FunctionType(func.__code__, self._without_questions(func.__globals__), func.__name__, func.__defaults__, func.__closure__)
+        copy = FunctionType(func.__code__, _Globals(func.__globals__), func.__name__, func.__defaults__, func.__closure__)
         copy.__kwdefaults__ = func.__kwdefaults__
         copy.__module__, copy.__qualname__ = func.__module__, func.__qualname__
         return copy
-
-    def _without_questions(self, names: dict[str, Any]) -> dict[str, Any]:
-        found = self._globals.get(id(names))
-        if found is None:
-            found = self._globals[id(names)] = {**names, **{name: _no for name in _QUESTIONS if name in names}}
-        return found
 
 
 def _no(*_: object) -> bool:

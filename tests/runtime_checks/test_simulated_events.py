@@ -188,6 +188,27 @@ class TestOneForEachCall:
         assert events_of(step).told == [("upload", "Module.to"), *[("hidden-wait", "torch.amp.GradScaler.step")] * 2]
 
 
+class TestFunctionsOfTorchInPython:
+    def test_what_a_program_puts_in_torchs_place_is_called(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        called: list[str] = []
+
+        def reading(x: torch.Tensor, weight: torch.Tensor, bias: object = None) -> torch.Tensor:
+            called.append(place := x.device.type)
+            assert place == "cuda"
+            return x @ weight.T * x.sum().item()
+
+        def body() -> None:
+            x, weight = on_device(2, 4), on_device(12, 4)
+            F.multi_head_attention_forward(
+                x, x, x, 4, 1, weight, None, None, None, False, 0.0, on_device(4, 4), None, need_weights=False
+            )  # fmt: skip
+
+        assert events_of(body).told == []
+        monkeypatch.setattr(F, "linear", reading)
+        assert {call for _, call in events_of(body).told} == {"Tensor.item"}
+        assert called
+
+
 class TestBackward:
     def test_hooks_and_custom_functions_are_seen(self) -> None:
         class Reading(torch.autograd.Function):
