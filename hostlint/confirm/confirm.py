@@ -71,7 +71,7 @@ def join(
 def _in_a_loop(event: Event, watch: Watch, root: Path) -> bool:
     """Whether a frame stands in a loop, from the event's place outwards: what a library does inside is its own affair."""
     outwards = itertools.dropwhile(lambda frame: frame != event.place, event.stack)
-    return any(watch.loops.body(str(root / frame.path), frame.line) is not None for frame in outwards)
+    return any(watch.loops.around(str(root / frame.path), frame.line) for frame in outwards)
 
 
 def joined(record: Record, made: Join, shown: Sequence[Finding]) -> Record:

@@ -77,8 +77,12 @@ class Loops:
 
     def body(self, path: str, line: int) -> int | None:
         """The first line of the body of the innermost loop statement that holds a line."""
-        around = [loop for loop in self._of(path) if loop.first <= line <= loop.last]
+        around = [loop for loop in self._of(path) if loop.body and loop.first <= line <= loop.last]
         return around[-1].body if around else None
+
+    def around(self, path: str, line: int) -> bool:
+        """Whether a line lies in a loop statement or a comprehension."""
+        return any(loop.first <= line <= loop.last for loop in self._of(path))
 
     def head(self, path: str, body: int) -> tuple[int, int]:
         """The first and last line of what runs before each pass of the loop with that body; 0 and 0 where nothing does."""
@@ -91,7 +95,7 @@ class Loops:
 
 
 class _Loop(NamedTuple):
-    """Lines of a loop statement."""
+    """Lines of a loop statement, or of a comprehension, which has no body (0)."""
 
     first: int
     last: int
@@ -111,6 +115,8 @@ def _loops(path: str) -> Iterable[_Loop]:
             code = [one for one in node.body if not _is_text(one)] or node.body
             begin = code[0] if head else next(filter(_runs_once, code), code[0])
             yield _Loop(node.lineno, node.end_lineno, begin.lineno, *((head, end) if end < begin.lineno else (0, 0)))
+        elif isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+            yield _Loop(node.lineno, node.end_lineno or node.lineno, 0, 0, 0)
 
 
 def _head(node: ast.For | ast.AsyncFor | ast.While) -> tuple[int, int]:

@@ -112,7 +112,7 @@ def test_a_line_that_was_not_finished_is_left_out(tmp_path: Path) -> None:
 
 
 def test_a_plan_comes_back_as_it_was(tmp_path: Path) -> None:
-    plan = Plan("simulated", 2, ("/p/a.py",), {"/p/a.py": [3, 4]}, {"/p/a.py": [7]}, {"/p/a.py": [(3, 4)]})
+    plan = Plan("simulated", 2, ("/p/a.py",), {"/p/a.py": [3, 4]}, {"/p/a.py": [(7, 6, 6)]}, {"/p/a.py": [(3, 4)]})
     plan.write(tmp_path)
     assert Plan.read(tmp_path) == plan
 

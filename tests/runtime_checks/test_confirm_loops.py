@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from hostlint.confirm.watch import Loops
+
 FORMS = {  # five passes each
     "plain": "for i in range(5):\n    f(i)\n    f(i)\n",
     "a call that goes over lines": "for i in range(5):\n    f(\n        i,\n        i,\n    )\n    f(i)\n",
@@ -69,3 +71,12 @@ def passes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
 @pytest.mark.parametrize("form", FORMS)
 def test_each_pass_counts_once(passes: dict[str, int], form: str) -> None:
     assert passes[form] == 5
+
+
+def test_what_stands_in_a_loop_or_a_comprehension_can_happen_often(tmp_path: Path) -> None:
+    file = tmp_path / "a.py"
+    file.write_text("first = 1\nread = [\n    x.item()\n    for x in xs\n]\nfor x in xs:\n    for y in x:\n        y.item()\nlast = 1\n")
+    loops = Loops()
+    assert [line for line in range(1, 10) if loops.around(str(file), line)] == [2, 3, 4, 5, 6, 7, 8]
+    assert [loops.body(str(file), line) for line in range(1, 10)] == [None] * 5 + [7, 8, 8, None]
+    assert not loops.around(str(tmp_path / "nowhere.py"), 1)
