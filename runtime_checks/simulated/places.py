@@ -42,6 +42,8 @@ def is_on_device(tensor: torch.Tensor) -> bool:
         return _storage_of(tensor).hostlint_on_device  # type: ignore[no-any-return]
     except (NotImplementedError, RuntimeError):  # no storage: sparse, or wrapped by a function transform
         return _object_mark(tensor)
+    except AttributeError:  # a thread that outlives the body
+        return False
 
 
 def place_of(tensor: torch.Tensor) -> Place:

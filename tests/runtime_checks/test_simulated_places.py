@@ -347,6 +347,20 @@ class TestLeaving:
             assert torch.cuda.is_available()
         assert not torch.cuda.is_available()
 
+    def test_threads_outlive_the_body(self) -> None:
+        go_on, found = threading.Event(), []
+
+        def work() -> None:
+            go_on.wait()
+            found.append((torch.ones(2) + 1).tolist())
+
+        thread = threading.Thread(target=work)
+        with simulate_cuda():
+            thread.start()
+        go_on.set()
+        thread.join()
+        assert found == [[2.0, 2.0]]
+
     def test_tensors_outlive_the_body(self) -> None:
         with simulate_cuda():
             x = torch.ones(2, device="cuda")
