@@ -128,7 +128,7 @@ def test_findings_get_verdicts_and_every_wait_is_explained(project: Path) -> Non
     assert {one["confirmed"]["per_step"] for one in record["findings"] if one["line"] in (13, 28)} == {1.0}
     allowed = [one for one in record["events"] if one["allowed"]]
     assert [(one["call"], one["count"], one["allowed"]) for one in allowed] == [("Tensor.tolist", 6, "the number is the product")]
-    assert [record["events"][number]["call"] for number in record["setup"]] == ["Tensor.to"]
+    assert [record["events"][number]["call"] for number in record["setup"]] == ["Module.to"]
     again = subprocess.run([sys.executable, "-m", "hostlint", "report", "record.json"], cwd=project, capture_output=True, check=True)
     assert f"done\n{again.stdout.decode()}" == text
 
