@@ -117,6 +117,49 @@ def test_a_list_is_stacked_without_its_gradient_where_autograd_may_be_on() -> No
         assert 'torch.stack([lam[0], lam[1]]).detach().to("cuda")' in fix_text(switched, "step.py").files[0].text
 
 
+WRITES = """\
+import torch
+
+
+@torch.no_grad()
+def steps(model, count: int):
+    for i in range(1, count):
+        x = torch.linspace(0.0, i, 8, device="cuda")
+        m = x > 1
+        y = None
+        {}
+        model(x, y)
+"""
+TESTS = [  # after, and whether it is exact
+    ("if m.any():\n    x[m] = 0.5", "x[m] = 0.5", True),
+    ("if torch.any(x > 2):\n    x[x > 2] = 1\n    x[x > 2] = 3.0  # so", "x[x > 2] = 1\nx[x > 2] = 3.0  # so", True),
+    ("if m.any():\n    x[m] = -1.0", "x[m] = -1.0", False),
+    ("if m.any():\n    x[m] = 0.1", "x[m] = 0.1", False),
+    ("y = model(x)\nif m.any():\n    y[m] = 0.0", "y = model(x)\ny[m] = 0.0", False),
+]
+TESTS_LEFT = [
+    "if m.any():\n    x[m] = x.sum()", "if m.any():\n    x[~m] = 0.0", "if m.any():\n    x[m] = 0.0\nelse:\n    y = x",
+    "if m.all():\n    x[m] = 0.0",
+    "if m.any(): x[m] = 0.0", "if m.any():\n    x[m] += 1.0", "if m.any():  # why\n    x[m] = 0.0", "if m.any(0):\n    x[m] = 0.0",
+    "if m.any():\n    x[m] = 0.0\n    y = 1", "while m.any():\n    x[m] = 0.0",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "after", "exact"), TESTS, ids=[before for before, _, _ in TESTS])
+def test_a_write_that_may_write_nothing_needs_no_test(before: str, after: str, exact: bool) -> None:
+    program, wanted = (WRITES.format(text.replace("\n", "\n        ")) for text in (before, after))
+    for review in (False, True):
+        result = fix_text(program, "step.py", frozenset({"HL103"}), review=review)
+        assert [file.text for file in result.files] == ([wanted] if exact or review else [])
+
+
+@pytest.mark.parametrize("left", TESTS_LEFT)
+def test_a_test_that_decides_something_is_left(left: str) -> None:
+    program = WRITES.format(left.replace("\n", "\n        "))
+    result = fix_text(program, "step.py", frozenset({"HL103"}), review=True)
+    assert not any("write without asking" in one.fix.message for one in result.mended if one.fix is not None)
+
+
 LEFT = [
     "x[torch.where(x > s)] = s",
     "y = x[torch.where(x > s)]",

@@ -205,3 +205,16 @@ def test_a_name_beside_packed_values_is_said_to_be_one_number() -> None:
         assert one.fix is not None
         assert ("is one number" in one.fix.message) == bool(said)
         assert said in one.fix.message
+
+
+@pytest.mark.parametrize("number", ["0.5", "0", "127", "3.0"])
+def test_a_write_without_a_test_writes_the_same(number: str) -> None:
+    before = masked(f"if m.any():\n            x[m] = {number}").replace("    return results", "    return results  # of both steps")
+    after = fixed_text(before, "step.py")
+    assert f"        x[m] = {number}\n" in after
+    assert "m.any()" not in after
+    for dtype in (*FLOATS, torch.int8, torch.uint8):
+        for given in (GIVEN.format(dtype), f"torch.ones(4, 6).to({dtype})"):
+            run = run_of(dtype, "1.0").replace(GIVEN.format(dtype), given)
+            one, other = (program.replace("torch.float32", str(dtype)) for program in (before, after))
+            assert alike(one, other, run) == "", (dtype, given)
