@@ -41,12 +41,12 @@ if (choice) {
 }
 
 // A link into a closed part of the page opens it.
-function open() {
+function reveal() {
   const target = location.hash && document.getElementById(location.hash.slice(1));
   for (let each = target; each; each = each.parentElement) {
     if (each instanceof HTMLDetailsElement) each.open = true;
   }
   if (target) target.scrollIntoView();
 }
-addEventListener("hashchange", open);
-open();
+addEventListener("hashchange", reveal);
+reveal();
