@@ -54,14 +54,14 @@ def test_a_number_is_written_as_before(before: str, after: str) -> None:
 @pytest.mark.parametrize(("before", "after"), ELEMENT_FORMS, ids=[before for before, _ in ELEMENT_FORMS])
 def test_a_number_lets_the_same_gradient_through(before: str, after: str) -> None:
     leaf = 'torch.ones(count, dtype=dtype, device="cuda").requires_grad_()'
-    programs = []
+    programs: list[str] = []
     for text in (before, after):
         kept = ELEMENT.format(text.format("2.0")).replace("    x = torch", f"    leaf = {leaf}\n    x = torch", 1)
         kept = kept.replace('x = torch.zeros(count, dtype=dtype, device="cuda")', "x = leaf * -0.5").replace("made(x)", "made(leaf)")
         programs.append(kept.replace("return x", "x.sum().backward()\n    return leaf"))
     run = "steps(torch.tensor([1, 1, 2]), 4, torch.float32, len)"
     assert not isinstance(trial(programs[0], run), Raised)
-    assert alike(*programs, run) == ""
+    assert alike(programs[0], programs[1], run) == ""
     in_place = [program.replace("x = leaf * -0.5", "x = leaf") for program in programs]  # a leaf may not be written
     assert trial(in_place[0], run) == trial(in_place[1], run) == Raised(RuntimeError)
 
