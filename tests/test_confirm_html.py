@@ -323,29 +323,40 @@ def test_little_was_recorded(made: Record) -> None:
 
 
 @pytest.fixture
-def dom(tmp_path: Path) -> Callable[[str], Page]:
+def dom(tmp_path: Path) -> Callable[..., Page]:
     """What a browser makes of a page, after its scripts have run."""
     if BROWSER is None:
         pytest.skip("no Chromium here")
 
-    def opened(text: str) -> Page:
+    def opened(text: str, place: str = "") -> Page:
         (tmp_path / "page.html").write_text(text, encoding="utf-8")
         flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
         flags += ["--disable-component-update", "--disable-sync", f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=2000"]
-        command = [str(BROWSER), *flags, "--dump-dom", f"file://{tmp_path / 'page.html'}"]
+        command = [str(BROWSER), *flags, "--dump-dom", f"file://{tmp_path / 'page.html'}{place}"]
         done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=True, timeout=120)
         return Page(done.stdout)
 
     return opened
 
 
-def test_a_browser_runs_the_script_and_shows_one_step(dom: Callable[[str], Page]) -> None:
+def test_a_browser_runs_the_script_and_shows_one_step(dom: Callable[..., Page]) -> None:
     read = dom(render(record(), False))
     assert [("hidden" in found) for found in read.having("figure", class_="step")] == [False, True]
     assert [found.get("aria-pressed") for found in read.having("button") if "data-step" in found] == ["true", "false"]
 
 
-def test_a_browser_sorts_by_what_is_clicked(dom: Callable[[str], Page]) -> None:
+def test_a_browser_opens_the_part_that_a_link_leads_into(dom: Callable[..., Page]) -> None:
+    text = render(record(setup=(1,), unpredicted=()), False)
+
+    def is_open(place: str) -> list[bool]:
+        sections = [found for name, found in dom(text, place).elements if name in ("details", "tbody")]
+        inside = next(number for number, found in enumerate(sections) if found.get("id") == "e1")
+        return ["open" in found for found in sections[:inside] if "id" not in found][-1:]
+
+    assert (is_open(""), is_open("#e1")) == ([False], [True])
+
+
+def test_a_browser_sorts_by_what_is_clicked(dom: Callable[..., Page]) -> None:
     findings = (finding(30, confirmed={"count": 9}), finding(4, confirmed={"count": 1000}), finding(200, confirmed={"count": 20}))
     text = render(record(findings=findings), False)
     policy = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
