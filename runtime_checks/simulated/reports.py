@@ -1,6 +1,7 @@
 """From verdicts to events: one for each call that waits, at the place in the user's code that made it."""
 from __future__ import annotations
 
+import inspect
 import sys
 import threading
 import time
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from hostlint.runtime_checks.calls import Verdict
 
 _HANDLED = "handle_torch_function"
+_GENERATORS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _INNER = (Origin.TORCH, Origin.PYTHON)
 
 
@@ -76,7 +78,7 @@ def _as_called(verdict: Verdict, stack: tuple[Frame, ...]) -> Composite:
     """A wait inside a function of torch goes by that function's name; a read there is nothing that the caller wrote."""
     if stack and stack[0].function == _HANDLED:
         stack = stack[2:]  # the called function itself, on its way to the mode
-    inside = [frame.function for frame in takewhile(lambda frame: frame.origin in _INNER, stack)]
+    inside = [frame.function for frame in takewhile(lambda frame: frame.origin is Origin.TORCH, stack)]
     named = [name for name in inside if "<locals>" not in name and not name.endswith("_call_impl")]
     if not named or verdict.kind is EventKind.EXPLICIT_SYNC:
         return Composite(verdict.call, verdict.kind, verdict.fact)
@@ -90,12 +92,15 @@ def _without_own(frame: FrameType | None) -> FrameType | None:
 
 
 def _call_of_torch(frame: FrameType | None) -> FrameType | None:
-    """The frame of torch that the innermost code outside torch called; None where that code called the function itself."""
+    """The frame of torch that the innermost code outside torch called; None where that code called the function itself.
+
+    A generator's frame is the same in all its rounds, which are calls of their own.
+    """
     below: FrameType | None = None
     while frame is not None:
         origin = origin_of(frame.f_code.co_filename)
         if origin in _INNER:
-            below = frame
+            below = below if frame.f_code.co_flags & _GENERATORS else frame
         elif origin is not Origin.HOSTLINT:
             return below
         frame = frame.f_back

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import asyncio
+import heapq
 import sys
 import threading
 from collections.abc import Callable
@@ -98,6 +99,26 @@ class TestOneForEachCall:
                 torch.distributions.Normal(on_device(2), on_device(2) + 1)
 
         assert events_of(loop).told == [("hidden-wait", "torch.distributions.Normal")] * 3
+
+    def test_each_round_of_a_generator_is_told(self) -> None:
+        comparisons: list[float] = []
+
+        class Counting(float):
+            def __lt__(self, other: float) -> bool:
+                comparisons.append(other)
+                return float(self) < float(other)
+
+            def __eq__(self, other: object) -> bool:
+                comparisons.append(0.0)
+                return float.__eq__(self, other)
+
+            __hash__ = float.__hash__
+
+        rows = [[0.0, 2.0, 4.0], [1.0, 3.0, 5.0]]
+        assert [float(one) for one in heapq.merge(*(map(Counting, row) for row in rows))] == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+        events = events_of(lambda: list(heapq.merge(*([torch.full((), one, device="cuda") for one in row] for row in rows))))
+        assert len(comparisons) > 2
+        assert events.told == [("read", "Tensor.__bool__")] * len(comparisons)
 
     def test_a_model_is_moved_in_one_call(self) -> None:
         def move() -> None:
