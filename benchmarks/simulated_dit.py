@@ -1,6 +1,6 @@
 """What the stand-in costs: a small diffusion transformer, some steps on the plain CPU and some under simulate_cuda(), bits compared.
 
-    python benchmarks/simulated_dit.py [--width 256] [--tokens 256] [--steps 10]
+    python benchmarks/simulated_dit.py [--width 256] [--tokens 256] [--steps 30] [--train]
 """
 from __future__ import annotations
 
@@ -74,17 +74,36 @@ def steps(device: str, width: int, tokens: int, count: int) -> tuple[list[float]
     return taken, latents.cpu()
 
 
+def training_steps(device: str, width: int, tokens: int, count: int) -> tuple[list[float], torch.Tensor]:
+    """CPU seconds of each training step, and the last loss on the host."""
+    torch.manual_seed(0)
+    model = DiT(width, 6).to(device)
+    optimizer = torch.optim.AdamW(model.parameters())
+    latents, t = torch.randn(1, tokens, width, device=device), torch.ones(1, device=device)
+    taken, loss = [], torch.zeros((), device=device)
+    for _ in range(count):
+        start = time.process_time()
+        loss = model(latents, t).pow(2).mean()
+        optimizer.zero_grad()
+        torch.autograd.backward(loss)
+        optimizer.step()
+        taken.append(time.process_time() - start)
+    return taken, loss.detach().cpu()
+
+
 def main() -> None:
     options = argparse.ArgumentParser()
     options.add_argument("--width", type=int, default=256)
     options.add_argument("--tokens", type=int, default=256)
     options.add_argument("--steps", type=int, default=30)
+    options.add_argument("--train", action="store_true")
     chosen = options.parse_args()
+    program = training_steps if chosen.train else steps
     torch.set_num_threads(1)
-    plain, expected = steps("cpu", chosen.width, chosen.tokens, chosen.steps)
+    plain, expected = program("cpu", chosen.width, chosen.tokens, chosen.steps)
     events = Events()
     with simulate_cuda(), listening(events):
-        simulated, got = steps("cuda", chosen.width, chosen.tokens, chosen.steps)
+        simulated, got = program("cuda", chosen.width, chosen.tokens, chosen.steps)
     assert torch.equal(expected.view(torch.int32), got.view(torch.int32))
     one, other = statistics.median(plain), statistics.median(simulated)
     size = f"width {chosen.width}, {chosen.tokens} tokens"
