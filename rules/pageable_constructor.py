@@ -21,6 +21,10 @@ take the default dtype for a float, int64 for an int and bool for a truth value,
 size is the list's. A float literal past float32's range stays (`torch.tensor` gives inf, `torch.full` raises). Other numbers are for
 review: a NumPy float64 scalar gives float64 in one form and float32 in the other, and one that is too large raises.
 
+A list of literals goes before its loop, or through two small functions that the fix adds to the module: `kept_table((0.1, 0.2), device=d)`
+uploads it once for each device and dtype and hands the same tensor out from then on; the same constructor gets the same numbers. A compiler
+looks through the kept function, a graph capture makes its own. For review: nothing may write into the shared tensor.
+
 ## Not flagged
 Factories that fill on the device (`full`, `zeros`, `arange`, `new_full`, `scalar_tensor`); tensors without `device=` or on the CPU; memos
 and buffers; `as_tensor` of a tensor that is on the device already.
@@ -45,6 +49,7 @@ from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
 from hostlint.fix.fills import constructor_to_fill
+from hostlint.fix.memo import kept_list
 from hostlint.model import Applicability
 from hostlint.rule import Example, Problem, Rule
 from hostlint.syntax import function, is_constant
@@ -54,6 +59,8 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from hostlint.facts.fact import Fact
+    from hostlint.fix.place import Place
+    from hostlint.model import Fix
 
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
@@ -89,13 +96,17 @@ def _data(node: cst.BaseExpression) -> cst.BaseExpression | None:
     return None
 
 
+def fix(place: Place) -> Fix | None:
+    return constructor_to_fill(place) or kept_list(place)
+
+
 RULE = Rule(
     code="HL201",
     name="pageable-constructor",
     summary="a tensor constructor uploads Python or NumPy data to the device on a step's path",
     kinds=(FactKind.UPLOAD_CONSTRUCTOR,),
     check=check,
-    fix=constructor_to_fill,
+    fix=fix,
     examples=(
         Example(
             bad="""\
@@ -209,6 +220,52 @@ def control(robot, steps: int):
         goal = net(goal + pull + torch.as_tensor(goal, device="cuda") + sensed)
     return goal
 """,
+        ),
+        Example(
+            bad="""\
+import torch
+from torch import nn
+
+
+class Decoder(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.mix = nn.Linear(width, width)
+
+    def forward(self, x):
+        std = torch.tensor([0.18, 0.92, 0.46], device=x.device, dtype=x.dtype)  # expect
+        return self.mix(x) * std
+""",
+            good="""\
+import functools
+
+import torch
+from torch import nn
+
+
+@functools.lru_cache(maxsize=64)
+def made_table(values, words, device, dtype):
+    with torch.inference_mode(False):
+        return torch.tensor(values, device=device, dtype=dtype)
+
+
+def kept_table(values, device, dtype=None):
+    \"\"\"`torch.tensor(values, ...)`, made once for each key and then shared: nothing may write into it. A capture makes its own.\"\"\"
+    captures = torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
+    make = made_table.__wrapped__ if captures else made_table
+    return make(values, str(values), device, dtype)  # the words tell 1 from 1.0 and 0.0 from -0.0
+
+
+class Decoder(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.mix = nn.Linear(width, width)
+
+    def forward(self, x):
+        std = kept_table((0.18, 0.92, 0.46), device=x.device, dtype=x.dtype)
+        return self.mix(x) * std
+""",
+            fix=Applicability.REVIEW,
         ),
     ),
 )

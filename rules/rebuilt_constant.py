@@ -15,6 +15,11 @@ A model that is bound by its launches pays for each; one that is bound by the de
 The same operations in the same order on the same device give the same bits; a table computed on the host and then moved is not always
 equal to one computed on the device.
 
+`hostlint fix` puts it before its loop, or keeps it by one small function that it adds to the module:
+`kept(lambda n, device: torch.arange(n, device=device), n, x.device)` makes the tensor once for each of its arguments, by the same call as
+before, and hands the same one out from then on. What is compiled or captured makes its own, since a captured tensor is not filled yet;
+under inference mode an ordinary tensor is made, so that training may use it too. For review: nothing may write into the shared tensor.
+
 ## Not flagged
 One index that is made on the device once a forward and used as it is; buffers that are written to (`zeros`, `empty`, `ones`, `full`),
 random values, `..._like`; values that depend on the loop's variable, a step
@@ -33,7 +38,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
-from hostlint.model import HeatLevel, Severity
+from hostlint.fix.memo import hoisted_or_kept
+from hostlint.model import Applicability, HeatLevel, Severity
 from hostlint.rule import Example, Problem, Rule
 from hostlint.wording import when, whole
 
@@ -65,6 +71,7 @@ RULE = Rule(
     summary="an index, position, frequency or mask tensor is built again at every step from values that stay the same",
     kinds=(FactKind.REBUILT_CONSTANT,),
     check=check,
+    fix=hoisted_or_kept,
     severity=Severity.NOTE,
     examples=(
         Example(
@@ -91,18 +98,34 @@ import math
 import torch
 from torch import nn
 
+KEPT = {}
+
+
+def kept(make, *key):
+    \"\"\"`make(*key)`, made once for each key and then shared: nothing may write into it. A compiler and a capture make their own.\"\"\"
+    captures = torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
+    if captures or torch.compiler.is_compiling():
+        return make(*key)
+    name = (make.__code__, *key, *map(type, key))
+    if name not in KEPT:
+        if len(KEPT) >= 64:
+            KEPT.clear()
+        with torch.inference_mode(False):
+            KEPT[name] = make(*key)
+    return KEPT[name]
+
 
 class Timestep(nn.Module):
     def __init__(self, width: int):
         super().__init__()
-        half = width // 2
-        steps = torch.arange(half, dtype=torch.float32)
-        self.register_buffer("frequencies", torch.exp(steps * (-math.log(10000.0) / half)), persistent=False)
+        self.half = width // 2
 
     def forward(self, t):
-        angles = t[:, None] * self.frequencies
+        steps = kept(lambda half, device: torch.arange(half, device=device, dtype=torch.float32), self.half, t.device)
+        angles = t[:, None] * torch.exp(steps * (-math.log(10000.0) / self.half))
         return torch.cat([angles.cos(), angles.sin()], -1)
 """,
+            fix=Applicability.REVIEW,
         ),
         Example(
             bad="""\
@@ -124,15 +147,24 @@ class Attention(nn.Module):
         return torch.where(allowed, q @ k.mT + bias, -1e4).softmax(-1) @ v
 """,
             good="""\
-from functools import lru_cache
-
 import torch
 from torch import nn
 
+KEPT = {}
 
-@lru_cache(maxsize=8)
-def causal(length: int, device: torch.device):
-    return torch.tril(torch.ones(length, length, dtype=torch.bool, device=device))
+
+def kept(make, *key):
+    \"\"\"`make(*key)`, made once for each key and then shared: nothing may write into it. A compiler and a capture make their own.\"\"\"
+    captures = torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
+    if captures or torch.compiler.is_compiling():
+        return make(*key)
+    name = (make.__code__, *key, *map(type, key))
+    if name not in KEPT:
+        if len(KEPT) >= 64:
+            KEPT.clear()
+        with torch.inference_mode(False):
+            KEPT[name] = make(*key)
+    return KEPT[name]
 
 
 class Attention(nn.Module):
@@ -143,11 +175,15 @@ class Attention(nn.Module):
     def forward(self, x, seen: int):
         q, k, v = self.qkv(x).chunk(3, -1)
         length = x.shape[1]
-        allowed = causal(length, x.device)
+        allowed = kept(
+            lambda length, device: torch.tril(torch.ones(length, length, dtype=torch.bool, device=device)),
+            length, x.device,
+        )
         here = torch.arange(seen, seen + length, device=x.device)
         bias = here[None, :] - here[:, None]
         return torch.where(allowed, q @ k.mT + bias, -1e4).softmax(-1) @ v
 """,
+            fix=Applicability.REVIEW,
         ),
         Example(
             bad="""\
@@ -209,13 +245,33 @@ class Stack(nn.Module):
 import torch
 from torch import nn
 
+KEPT = {}
+
+
+def kept(make, *key):
+    \"\"\"`make(*key)`, made once for each key and then shared: nothing may write into it. A compiler and a capture make their own.\"\"\"
+    captures = torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
+    if captures or torch.compiler.is_compiling():
+        return make(*key)
+    name = (make.__code__, *key, *map(type, key))
+    if name not in KEPT:
+        if len(KEPT) >= 64:
+            KEPT.clear()
+        with torch.inference_mode(False):
+            KEPT[name] = make(*key)
+    return KEPT[name]
+
 
 class Block(nn.Module):
     def __init__(self, width: int):
         super().__init__()
         self.mix = nn.Linear(width, width)
 
-    def forward(self, x, where):
+    def forward(self, x, offset: int):
+        where = kept(
+            lambda offset, size, device: torch.arange(offset, offset + size, device=device),
+            offset, x.shape[1], x.device,
+        )
         return x + self.mix(x) * where[None, :, None]
 
 
@@ -225,11 +281,11 @@ class Stack(nn.Module):
         self.blocks = nn.ModuleList(Block(width) for _ in range(depth))
 
     def forward(self, x, offset: int):
-        where = torch.arange(offset, offset + x.shape[1], device=x.device)
         for block in self.blocks:
-            x = block(x, where)
+            x = block(x, offset)
         return x
 """,
+            fix=Applicability.REVIEW,
         ),
     ),
 )

@@ -1,0 +1,243 @@
+"""Constants that are made in every step: kept by a function of the module, for each shape, dtype and device."""
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from hostlint.fix.hoist import STRUCTURE, expression, hoist_edits
+from hostlint.fix.loops import bound_in, chain, names_in
+from hostlint.model import Applicability, HeatLevel, Span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hostlint.fix.loops import Function
+    from hostlint.fix.place import Place
+    from hostlint.model import Edit, Fix
+
+LONGEST_LINE = 120
+KEEPER = '''
+KEPT = {}
+
+
+def kept(make, *key):
+    """`make(*key)`, made once for each key and then shared: nothing may write into it. A compiler and a capture make their own."""
+    captures = torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
+    if captures or torch.compiler.is_compiling():
+        return make(*key)
+    name = (make.__code__, *key, *map(type, key))
+    if name not in KEPT:
+        if len(KEPT) >= 64:
+            KEPT.clear()
+        with torch.inference_mode(False):
+            KEPT[name] = make(*key)
+    return KEPT[name]
+'''
+TABLE = '''
+@{cache}(maxsize=64)
+def made_table(values, words, device, dtype):
+    with torch.inference_mode(False):
+        return torch.tensor(values, device=device, dtype=dtype)
+
+
+def kept_table(values, device, dtype=None):
+    """`torch.tensor(values, ...)`, made once for each key and then shared: nothing may write into it. A capture makes its own."""
+    captures = torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
+    make = made_table.__wrapped__ if captures else made_table
+    return make(values, str(values), device, dtype)  # the words tell 1 from 1.0 and 0.0 from -0.0
+'''
+SIZES = frozenset({"size", "dim", "numel", "get_device"})
+LITERALS = (ast.Constant, ast.UnaryOp, ast.unaryop, ast.List, ast.Tuple, ast.expr_context)
+PLACES = ("device", "dtype")
+
+
+def hoisted_or_kept(place: Place) -> Fix | None:
+    """A constant that a step makes again: before its loop where it stands in one, else kept."""
+    chain_ = place.fact.heat.chain
+    if place.fact.heat.level is HeatLevel.LOOP and len(chain_) == 1 and place.loops:
+        edits = hoist_edits(place, chain_[-1].line)
+        assumed = "no call in the loop writes into the one result that all passes share"
+        return place.fix(Applicability.REVIEW, f"make it once before the loop, where {assumed}", edits) if edits is not None else None
+    return kept(place)
+
+
+def kept(place: Place) -> Fix | None:
+    """`torch.arange(n, device=x.device)` to `kept(lambda n, device: torch.arange(n, device=device), n, x.device)`."""
+    node, function = expression(place), place.function
+    if node is None or function is None or any(isinstance(one, STRUCTURE) for one in ast.walk(node)):
+        return None
+    if place.outline.meaning("torch", ()) != "torch" or place.outline.meaning("torch", place.path) != "torch":
+        return None
+    keys = _keys(place, node, function)
+    if keys is None:
+        return None
+    helper = _keeper(place)
+    made, given = _lambda(place, node, keys)
+    text = f"{helper[0]}(lambda{' ' + ', '.join(made[0]) if made[0] else ''}: {made[1]}{''.join(f', {one}' for one in given)})"
+    column = place.fact.span.column
+    if "\n" in text or column + len(text) > LONGEST_LINE:
+        text = _broken(place, helper[0], made, given)
+    what = "keep it for each shape, dtype and device" if given else "keep it"
+    assumed = "nothing writes into the one tensor that all calls share"
+    return place.fix(Applicability.REVIEW, f"{what}, where {assumed}", place.replace(text), helper[1])
+
+
+def _keeper(place: Place) -> tuple[str, tuple[Edit, ...]]:
+    """The name of the function that keeps, and what adds it to the module."""
+    if not {"KEPT", "kept"} & place.outline.names or _is_there(place):
+        spelled = place.helper("kept", KEEPER)
+        return spelled.text, spelled.edits
+    store, name = place.fresh("KEPT_TENSORS"), place.fresh("kept_tensor")
+    spelled = place.helper(name, KEEPER.replace("KEPT", store).replace("def kept(", f"def {name}("))
+    return spelled.text, spelled.edits
+
+
+def _is_there(place: Place) -> bool:
+    wanted = ast.dump(ast.parse(KEEPER).body[-1])
+    return any(ast.dump(one) == wanted for one in place.outline.tree.body)
+
+
+def _keys(place: Place, node: ast.expr, function: Function) -> list[ast.expr] | None:
+    """The parts of a constant that may differ from call to call, in order; None where one may be no plain value."""
+    local = bound_in(function)
+    found: list[ast.expr] = []
+    for part in _parts(node, local):
+        if part is None or not _is_plain(place, node, part):
+            return None
+        found.append(part)
+    return found
+
+
+def _parts(node: ast.AST, local: frozenset[str]) -> Iterator[ast.expr | None]:
+    """The largest expressions that read a name of the function: names, attributes, elements of shapes, sizes."""
+    match node:
+        case ast.Name(id=name):
+            if name in local:
+                yield node
+        case ast.Attribute(value=value) if chain(value):
+            if names_in(node) & local:
+                yield node
+        case ast.Subscript(value=ast.Attribute(attr="shape"), slice=ast.Constant() | ast.UnaryOp()):
+            yield node
+        case ast.Call(func=ast.Attribute(value=value, attr=method), args=given) if method in SIZES and chain(value):
+            yield node if all(isinstance(one, ast.Constant | ast.UnaryOp) for one in given) else None
+        case ast.Call(func=ast.Name(id="len"), args=[one]) if chain(one):
+            yield node
+        case ast.Call():
+            yield from _parts_of_call(node, local)
+        case _:
+            for child in ast.iter_child_nodes(node):
+                yield from _parts(child, local)
+
+
+def _parts_of_call(call: ast.Call, local: frozenset[str]) -> Iterator[ast.expr | None]:
+    if names_in(call.func) & local:
+        yield None  # a function that may be another one next time
+    elif isinstance(call.func, ast.Attribute):
+        yield from _parts(call.func.value, local)  # a method of what is made here
+    for one in (*call.args, *(keyword.value for keyword in call.keywords)):
+        yield from _parts(one, local)
+
+
+def _is_plain(place: Place, node: ast.expr, part: ast.expr) -> bool:
+    """Whether a part is a number, a dtype or a device: by what it reads, or by where it stands."""
+    match part:
+        case ast.Subscript() | ast.Call():
+            return True
+        case ast.Attribute(attr=name) if name in PLACES or name.endswith(PLACES):
+            return True
+        case ast.Name(id=name) if name.endswith(PLACES):
+            return True
+    for outer in ast.walk(node):
+        match outer:
+            case ast.Call(func=ast.Attribute() as function, args=arguments, keywords=keywords):
+                if part in [one.value for one in keywords if one.arg in PLACES]:
+                    return True
+                factory = chain(function).startswith("torch.") and function.attr not in ("tensor", "as_tensor")
+                if factory and any(part in ast.walk(one) for one in (*arguments, *(one.value for one in keywords))):
+                    return all(not isinstance(one, ast.Call) or _holds_no_tensor(one) for one in arguments)
+    return False
+
+
+def _holds_no_tensor(call: ast.Call) -> bool:
+    return chain(call.func).startswith("torch.") or isinstance(call.func, ast.Name)
+
+
+def _lambda(place: Place, node: ast.expr, keys: list[ast.expr]) -> tuple[tuple[list[str], str], list[str]]:
+    """The parameters and the body of the function that makes the constant, and what it is given."""
+    outline, base = place.outline, place.fact.span
+    given: dict[str, str] = {}  # source -> parameter
+    for one in keys:
+        source = outline.source(outline.span(one))
+        if source not in given:
+            given[source] = _parameter(one, source, set(given.values()) | names_in(node) - names_in(*keys))
+    body = outline.source(base)
+    lines = body.split("\n")
+    for one in sorted(keys, key=lambda key: (key.lineno, key.col_offset), reverse=True):
+        span = outline.span(one)
+        row, shift = span.line - base.line, base.column - 1 if span.line == base.line else 0
+        line = lines[row]
+        lines[row] = line[: span.column - 1 - shift] + given[outline.source(span)] + line[span.end_column - 1 - shift :]
+    return (list(given.values()), "\n".join(lines)), list(given)
+
+
+def _parameter(node: ast.expr, source: str, taken: set[str]) -> str:
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            wanted = name.lstrip("_") or "value"
+        case ast.Call(func=ast.Attribute(attr=name)):
+            wanted = name
+        case ast.Call():
+            wanted = "length"
+        case _:
+            wanted = "size"
+    number, name = 1, wanted
+    while name in taken:
+        number += 1
+        name = f"{wanted}_{number}"
+    return name
+
+
+def _broken(place: Place, name: str, made: tuple[list[str], str], given: list[str]) -> str:
+    """The call with an argument a line."""
+    margin = place.outline.margin(place.fact.span.line)
+    inner = f"{margin}    "
+    body = "\n".join(line if number == 0 else f"    {line}" for number, line in enumerate(made[1].split("\n")))
+    parameters = f" {', '.join(made[0])}" if made[0] else ""
+    last = f"\n{inner}{', '.join(given)}," if given else ""
+    return f"{name}(\n{inner}lambda{parameters}: {body},{last}\n{margin})"
+
+
+def kept_list(place: Place) -> Fix | None:
+    """`torch.tensor([0.1, 0.2], device=d)`, of literals: before its loop, or through a function that keeps one for each device."""
+    node, chain_ = expression(place), place.fact.heat.chain
+    match node:
+        case ast.Call(func=ast.Attribute() as function, args=[ast.List() | ast.Tuple() as data], keywords=keywords):
+            pass
+        case _:
+            return None
+    given = {one.arg: one.value for one in keywords}
+    literal = data.elts and all(isinstance(one, LITERALS) for one in ast.walk(data))
+    if place.known.callee != "torch.tensor" or not literal or not {"device"} <= given.keys() <= {"device", "dtype"}:
+        return None
+    if place.fact.heat.level is HeatLevel.LOOP and len(chain_) == 1 and place.loops:
+        return hoisted_or_kept(place)
+    if place.outline.meaning("torch", ()) != "torch":
+        return None
+    cache = place.spelled("functools.lru_cache")
+    there = any(isinstance(one, ast.FunctionDef) and one.name == "kept_table" for one in place.outline.tree.body)
+    if cache is None or ("made_table" in place.outline.names and not there):
+        return None
+    helper = place.helper("kept_table", TABLE.format(cache=cache.text))
+    brackets = [edit for one in ast.walk(data) if isinstance(one, ast.List) for edit in _rounded(place, one)]
+    message = "upload it once for each device and dtype, where nothing writes into the one tensor that all calls share"
+    return place.fix(Applicability.REVIEW, message, place.replace(helper.text, function), brackets, helper.edits, cache.edits)
+
+
+def _rounded(place: Place, data: ast.List) -> Iterator[Edit]:
+    """A list's brackets become a tuple's, which can be a key."""
+    span = place.outline.span(data)
+    trailing = place.outline.source(span)[:-1].rstrip().endswith(",")
+    yield place.replace("(", Span(span.line, span.column, span.line, span.column + 1))
+    end = ",)" if len(data.elts) == 1 and not trailing else ")"
+    yield place.replace(end, Span(span.end_line, span.end_column - 1, span.end_line, span.end_column))
