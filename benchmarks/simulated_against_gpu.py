@@ -1,4 +1,4 @@
-"""Holds the stand-in's events against a real GPU's, place by place, for pipelines of diffusers: needs a GPU and diffusers.
+"""Events per step, place by place: a real GPU beside the stand-in, for pipelines of diffusers. Needs a GPU and what those need.
 
     python benchmarks/simulated_against_gpu.py [NAME…]
 """
@@ -7,44 +7,47 @@ from __future__ import annotations
 import sys
 import warnings
 from collections import Counter
+from typing import TYPE_CHECKING
 
 import diffusers
 import simulated_compare
 import torch
 from simulated_pipelines import PIPELINES, program
 
-from hostlint.runtime_checks.events import EventKind
-from hostlint.runtime_checks.recorder import recording
+from hostlint.runtime_checks import record_host_events
 
-PAUSES = (EventKind.FLUSH, EventKind.COLLECT)
+if TYPE_CHECKING:
+    from hostlint.runtime_checks.events import HostEvent
 
-
-def events_per_place(name: str, device: str) -> tuple[Counter[str], Counter[str]]:
-    """Those of the steady steps, and those of the whole run, each as the text that says what and where."""
-    torch.manual_seed(0)
-    sink = simulated_compare.current = simulated_compare.Events()
-    with recording(sink, device):
-        program(PIPELINES[name])("cuda")
-    in_steps = Counter(simulated_compare.spelled(event) for event in sink.in_steady_steps() if event.kind not in PAUSES)
-    return in_steps, Counter(simulated_compare.spelled(event) for event in sink if event.kind not in PAUSES)
+CHOSEN = ("Lumina2", "Wan", "CogVideoX")
+PAUSES = ("flush", "collect")
 
 
 def main() -> None:
     warnings.simplefilter("ignore")
     diffusers.utils.logging.set_verbosity_error()
-    names = sys.argv[1:] or list(PIPELINES)
-    same = 0
-    for name in names:
-        events_per_place(name, "cuda")  # kernels are loaded and handles made
-        (real, all_real), (told, all_told) = events_per_place(name, "cuda"), events_per_place(name, "simulated")
-        same += real == told
-        print(f"{name}: {'equal' if real == told else 'DIFFERS'} in the steps ({real.total()} events, {len(real)} places)")
-        print(f"    in the whole run {all_real.total()} on the GPU, {all_told.total()} on the stand-in")
-        for text in sorted({*all_real, *all_told}):
-            if all_real[text] != all_told[text]:
-                where = " (in the steps)" if text in real or text in told else ""
-                print(f"    {all_real[text]} on the GPU, {all_told[text]} on the stand-in{where}: {text}")
-    print(f"{same} of {len(names)} equal in their steps")
+    for name in sys.argv[1:] or CHOSEN:
+        real, simulated = (places(name, device) for device in ("cuda", "simulated"))
+        print(f"{name}: {sum(real.values())} events on the GPU, {sum(simulated.values())} under the stand-in, in the steady steps")
+        for place in sorted(real.keys() | simulated.keys()):
+            mark = " " if real[place] == simulated[place] else "!"
+            print(f"  {mark} {real[place]:4} {simulated[place]:4}  {place}")
+
+
+def places(name: str, device: str) -> Counter[str]:
+    """How many events of each kind there were at each place between the first step and the last."""
+    run = program(PIPELINES[name])
+    marks = simulated_compare.current = simulated_compare.Events()
+    with record_host_events(device=device) as events:
+        marks.end_of_step = lambda: marks.steps.append(len(events))  # type: ignore[method-assign]  # the recorder's list counts
+        torch.manual_seed(0)
+        run("cuda")
+    kept = events[marks.steps[0] : marks.steps[-2]]
+    return Counter(place(event) for event in kept if event.kind not in PAUSES)
+
+
+def place(event: HostEvent) -> str:
+    return simulated_compare.spelled(event).partition(" at ")[2] + f": {event.kind}"
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from hostlint.runtime_checks.simulated.amp import autocast_on_the_host
 from hostlint.runtime_checks.simulated.backward import gradients_have_places
 from hostlint.runtime_checks.simulated.blind_spots import SimulatedDeviceWarning
 from hostlint.runtime_checks.simulated.compiled import compiled_code_runs_eagerly
+from hostlint.runtime_checks.simulated.devices import default_device_kept
 from hostlint.runtime_checks.simulated.driver import cuda_is_there
 from hostlint.runtime_checks.simulated.handlers import plans
 from hostlint.runtime_checks.simulated.mode import in_this_thread
@@ -39,6 +40,7 @@ def simulate_cuda() -> Iterator[None]:
     """
     chosen = plans()
     with ExitStack() as stack:
+        stack.enter_context(default_device_kept())
         stack.enter_context(storages_have_places())
         stack.enter_context(cuda_is_there())
         stack.enter_context(autocast_on_the_host())

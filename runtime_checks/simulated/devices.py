@@ -1,11 +1,30 @@
 """Devices as programs name them: what means the device, what the host, and what is neither's business."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
 import torch
 
 from hostlint.runtime_checks.simulated.places import CPU, CUDA
 
 DEVICES = 1
+
+
+@contextmanager
+def default_device_kept() -> Iterator[None]:
+    """A default device that the body sets ends with it."""
+    before = _default_context()
+    try:
+        yield
+    finally:
+        if _default_context() is not before:
+            torch.set_default_device(None if before is None else before.device)
+
+
+def _default_context() -> Any:
+    return getattr(torch._GLOBAL_DEVICE_CONTEXT, "device_context", None)
 
 
 def as_device(value: object) -> torch.device | None:

@@ -38,6 +38,13 @@ class DeviceProperties:
     shared_memory_per_block_optin: int = 232448
     shared_memory_per_multiprocessor: int = 233472
     L2_cache_size: int = 60 * 2**20
+    clock_rate: int = 1980000
+    memory_clock_rate: int = 3201000
+    memory_bus_width: int = 6144
+    pci_bus_id: int = 0
+    pci_device_id: int = 0
+    pci_domain_id: int = 0
+    uuid: str = "00000000-0000-0000-0000-000000000000"
     is_integrated: bool = False
     is_multi_gpu_board: bool = False
     gcnArchName: str = ""  # noqa: N815  torch's name

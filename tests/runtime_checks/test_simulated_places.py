@@ -339,6 +339,12 @@ class TestLeaving:
         assert torch._C._len_torch_function_stack() == 0
         assert not torch.cuda.is_available()
 
+    def test_a_default_device_ends_with_the_body(self) -> None:
+        with simulate_cuda():
+            torch.set_default_device("cuda")
+        assert place(torch.zeros(1)) == "cpu"
+        assert torch._C._len_torch_function_stack() == 0
+
     def test_bodies_nest(self) -> None:
         with simulate_cuda():
             with simulate_cuda():
