@@ -207,7 +207,8 @@ _BELOW: dict[str, object] = {
     "_cuda_resetAccumulatedMemoryStats": _nothing, "_cuda_set_sync_debug_mode": _set_debug_mode, "_cuda_get_sync_debug_mode": _debug_mode,
     "_cuda_isCurrentStreamCapturing": streams._is_capturing, "_cuda_sleep": _nothing, "_cuda_getCurrentRawStream": _zero,
     "_cuda_setMemoryFraction": _nothing, "_cuda_memorySnapshot": _no_segments, "_cuda_getAllocatorBackend": _allocator,
-    "_scatter": _scatter,
+    "_scatter": _scatter, "_host_emptyCache": _nothing, "_cuda_cudaCachingAllocator_raw_alloc": _zero,
+    "_cuda_cudaCachingAllocator_raw_delete": _nothing,
 }  # fmt: skip
 _CUDA: dict[str, object] = {
     "is_available": _yes, "is_initialized": _yes, "_lazy_init": _nothing, "init": _nothing, "device_count": _count, "current_device": _zero,
@@ -217,6 +218,7 @@ _CUDA: dict[str, object] = {
     "mem_get_info": _memory, "memory_stats": _statistics, "memory_allocated": _zero, "max_memory_allocated": _zero,
     "memory_reserved": _zero, "max_memory_reserved": _zero, "reset_peak_memory_stats": _nothing, "reset_max_memory_allocated": _nothing,
     "reset_accumulated_memory_stats": _nothing, "set_per_process_memory_fraction": _nothing, "utilization": _zero,
+    "temperature": _zero, "power_draw": _zero, "clock_rate": _zero, "memory_usage": _zero, "device_memory_used": _zero,
     "set_sync_debug_mode": _set_debug_mode, "get_sync_debug_mode": _debug_mode, "manual_seed": _seed, "manual_seed_all": _seed,
     "seed": _seed_at_random, "seed_all": _seed_at_random, "get_rng_state": _state, "set_rng_state": _set_state,
     "get_rng_state_all": _states, "set_rng_state_all": _set_states, "default_generators": (torch.default_generator,),

@@ -86,6 +86,10 @@ def share_memory(mode: SimulatedMode, func: Call, args: Args, kwargs: Kwargs) ->
     return args[0] if is_on_device(args[0]) else func(*args, **kwargs)
 
 
+def as_the_host_has_it(mode: SimulatedMode, func: Call, args: Args, kwargs: Kwargs) -> Any:
+    return func(*args, **kwargs)
+
+
 def handed_out(mode: SimulatedMode, func: Call, args: Args, kwargs: Kwargs) -> Any:
     """`__dlpack__`: what another library makes of the memory is on the host."""
     if is_on_device(args[0]):
@@ -103,6 +107,7 @@ def handlers() -> dict[Call, Handler]:
         torch.get_device: get_device,
         tensor.is_pinned: pinned,
         tensor.__dlpack__: handed_out,
+        tensor.__dlpack_device__: as_the_host_has_it,
         tensor.numpy: numpy,
         tensor.share_memory_: share_memory,
         torch.histc: counts_integers,
