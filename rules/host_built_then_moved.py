@@ -16,8 +16,10 @@ device could have made most of them itself.
 `hostlint fix` gives the factory the device where the values are the same on both sides: `zeros`, `ones`, `eye`, `full`, their `_like`
 forms, and `arange` of proved ints, also through casts and views that keep strides (`.float()`, `.unsqueeze(0)`; not `.expand`, whose
 copy is dense). A dtype in the move goes into factories of zeros and ones, and stays a cast after others. One number
-(`torch.tensor(-1).to(d)`) becomes a fill, as in pageable-constructor. A float range, `linspace`, `exp` and random numbers are left: the
-last bits, or the numbers, would differ.
+(`torch.tensor(-1).to(d)`) becomes a fill, as in pageable-constructor. A float range, `linspace` and `exp` would have other last bits there:
+for review, what the host works out from numbers alone goes before its loop, or through a small function that the fix adds to the module,
+`kept(lambda n, device: …, n, x.device)`, which makes it once for each size and device; nothing may write into the tensor that all calls
+share then. Random numbers are left.
 
 ## Not flagged
 Factories with `device=`; a tensor that stays on the host; uploads behind a memo, in `__init__`, before the loop; a received tensor (see
@@ -43,6 +45,7 @@ from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
 from hostlint.fix.fills import moved_to_made
+from hostlint.fix.memo import kept_on_device
 from hostlint.model import Applicability
 from hostlint.rule import Example, Problem, Rule
 from hostlint.syntax import ELEMENTWISE, function, is_constant
@@ -52,6 +55,8 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from hostlint.facts.fact import Fact
+    from hostlint.fix.place import Place
+    from hostlint.model import Fix
 
 ALIKE = frozenset({"arange", "zeros", "ones", "full", "empty", "eye", "zeros_like", "ones_like", "full_like", "empty_like"})
 CONSTRUCTORS = frozenset(
@@ -102,13 +107,17 @@ def _built(node: cst.BaseExpression) -> cst.BaseExpression:
                 return node
 
 
+def fix(place: Place) -> Fix | None:
+    return moved_to_made(place) or kept_on_device(place)
+
+
 RULE = Rule(
     code="HL202",
     name="host-built-then-moved",
     summary="a tensor is built on the host and moved to the device on a step's path",
     kinds=(FactKind.HOST_BUILT_MOVE,),
     check=check,
-    fix=moved_to_made,
+    fix=fix,
     examples=(
         Example(
             bad="""\
@@ -276,6 +285,66 @@ class Sinusoid(nn.Module):
         angle = t[:, None] * frequencies(self.half, "cuda")
         return torch.cat([angle.cos(), angle.sin()], -1)
 """,
+        ),
+        Example(
+            bad="""\
+import math
+
+import torch
+from torch import nn
+
+
+class Embedding(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.width = width
+        self.layer = nn.Linear(width, width)
+
+    def forward(self, time, scale):
+        half = self.width // 2
+        steps = torch.exp(-math.log(10_000.0) * torch.arange(half) / half).to(time.device)  # expect
+        waves = torch.cat(((time[:, None] * steps).cos(), (time[:, None] * steps).sin()), dim=-1)
+        return self.layer(waves) * scale
+""",
+            good="""\
+import math
+
+import torch
+from torch import nn
+
+KEPT = {}
+
+
+def kept(make, *key):
+    \"""`make(*key)`, made once for each key and then shared: nothing may write into it. A compiler and a capture make their own.\"""
+    captures = torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
+    if captures or torch.compiler.is_compiling():
+        return make(*key)
+    name = (make.__code__, *key, *map(type, key))
+    if name not in KEPT:
+        if len(KEPT) >= 64:
+            KEPT.clear()
+        with torch.inference_mode(False):
+            KEPT[name] = make(*key)
+    return KEPT[name]
+
+
+class Embedding(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.width = width
+        self.layer = nn.Linear(width, width)
+
+    def forward(self, time, scale):
+        half = self.width // 2
+        steps = kept(
+            lambda half, device: torch.exp(-math.log(10_000.0) * torch.arange(half) / half).to(device),
+            half, time.device,
+        )
+        waves = torch.cat(((time[:, None] * steps).cos(), (time[:, None] * steps).sin()), dim=-1)
+        return self.layer(waves) * scale
+""",
+            fix=Applicability.REVIEW,
         ),
     ),
 )

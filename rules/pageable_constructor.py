@@ -253,7 +253,7 @@ def kept_table(values, device, dtype=None):
     \"\"\"`torch.tensor(values, ...)`, made once for each key and then shared: nothing may write into it. A capture makes its own.\"\"\"
     captures = torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
     make = made_table.__wrapped__ if captures else made_table
-    return make(values, str(values), device, dtype)  # the words tell 1 from 1.0 and 0.0 from -0.0
+    return make(values, str(values), device, dtype)
 
 
 class Decoder(nn.Module):
@@ -264,6 +264,54 @@ class Decoder(nn.Module):
     def forward(self, x):
         std = kept_table((0.18, 0.92, 0.46), device=x.device, dtype=x.dtype)
         return self.mix(x) * std
+""",
+            fix=Applicability.REVIEW,
+        ),
+        Example(
+            bad="""\
+import torch
+from torch import nn
+
+
+class Hop(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.key = nn.Linear(width, width)
+
+    def forward(self, x, attend):
+        keys = self.key(x)
+        bounds = torch.tensor([0, keys.shape[-2]], dtype=torch.int32, device=x.device)  # expect
+        return attend(x, keys, bounds)
+""",
+            good="""\
+import functools
+
+import torch
+from torch import nn
+
+
+@functools.lru_cache(maxsize=64)
+def made_table(values, words, device, dtype):
+    with torch.inference_mode(False):
+        return torch.tensor(values, device=device, dtype=dtype)
+
+
+def kept_table(values, device, dtype=None):
+    \"""`torch.tensor(values, ...)`, made once for each key and then shared: nothing may write into it. A capture makes its own.\"""
+    captures = torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
+    make = made_table.__wrapped__ if captures else made_table
+    return make(values, str(values), device, dtype)
+
+
+class Hop(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.key = nn.Linear(width, width)
+
+    def forward(self, x, attend):
+        keys = self.key(x)
+        bounds = kept_table((0, keys.shape[-2]), dtype=torch.int32, device=x.device)
+        return attend(x, keys, bounds)
 """,
             fix=Applicability.REVIEW,
         ),

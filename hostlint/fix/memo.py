@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from hostlint.fix.hoist import STRUCTURE, expression, hoist_edits
 from hostlint.fix.loops import bound_in, chain, names_in
+from hostlint.fix.sums import is_number
 from hostlint.model import Applicability, HeatLevel, Span
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def kept(make, *key):
             KEPT[name] = make(*key)
     return KEPT[name]
 '''
+# the words in the key tell 1 from 1.0 and 0.0 from -0.0
 TABLE = '''
 @{cache}(maxsize=64)
 def made_table(values, words, device, dtype):
@@ -44,11 +46,15 @@ def kept_table(values, device, dtype=None):
     """`torch.tensor(values, ...)`, made once for each key and then shared: nothing may write into it. A capture makes its own."""
     captures = torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
     make = made_table.__wrapped__ if captures else made_table
-    return make(values, str(values), device, dtype)  # the words tell 1 from 1.0 and 0.0 from -0.0
+    return make(values, str(values), device, dtype)
 '''
 SIZES = frozenset({"size", "dim", "numel", "get_device"})
-LITERALS = (ast.Constant, ast.UnaryOp, ast.unaryop, ast.List, ast.Tuple, ast.expr_context)
 PLACES = ("device", "dtype")
+FACTORIES = frozenset({"arange", "linspace", "logspace", "zeros", "ones", "full", "eye"})
+WORKED_OUT = FACTORIES | frozenset(
+    {"cat", "stack", "outer", "exp", "exp2", "log", "pow", "sin", "cos", "sqrt", "rsqrt", "reciprocal", "neg", "flip", "repeat", "expand"}
+    | {"view", "reshape", "unsqueeze", "flatten", "t", "float", "double", "to", "cuda", "device"}
+)  # what torch and tensors compute here from numbers alone, with the same result each time
 
 
 def hoisted_or_kept(place: Place) -> Fix | None:
@@ -76,6 +82,8 @@ def kept(place: Place) -> Fix | None:
     text = f"{helper[0]}(lambda{' ' + ', '.join(made[0]) if made[0] else ''}: {made[1]}{''.join(f', {one}' for one in given)})"
     column = place.fact.span.column
     if "\n" in text or column + len(text) > LONGEST_LINE:
+        if getattr(place.statement, "value", None) is not node:
+            return None  # in the middle of a larger expression it would be hard to read
         text = _broken(place, helper[0], made, given)
     what = "keep it for each shape, dtype and device" if given else "keep it"
     assumed = "nothing writes into the one tensor that all calls share"
@@ -131,10 +139,10 @@ def _parts(node: ast.AST, local: frozenset[str]) -> Iterator[ast.expr | None]:
 
 
 def _parts_of_call(call: ast.Call, local: frozenset[str]) -> Iterator[ast.expr | None]:
-    if names_in(call.func) & local:
-        yield None  # a function that may be another one next time
-    elif isinstance(call.func, ast.Attribute):
+    if isinstance(call.func, ast.Attribute) and not chain(call.func):
         yield from _parts(call.func.value, local)  # a method of what is made here
+    elif names_in(call.func) & local:
+        yield None  # a function that may be another one next time
     for one in (*call.args, *(keyword.value for keyword in call.keywords)):
         yield from _parts(one, local)
 
@@ -209,7 +217,7 @@ def _broken(place: Place, name: str, made: tuple[list[str], str], given: list[st
 
 
 def kept_list(place: Place) -> Fix | None:
-    """`torch.tensor([0.1, 0.2], device=d)`, of literals: before its loop, or through a function that keeps one for each device."""
+    """`torch.tensor([0.1, 0.2], device=d)`, of literals and sizes: before its loop, or kept by a function for each device."""
     node, chain_ = expression(place), place.fact.heat.chain
     match node:
         case ast.Call(func=ast.Attribute() as function, args=[ast.List() | ast.Tuple() as data], keywords=keywords):
@@ -217,7 +225,7 @@ def kept_list(place: Place) -> Fix | None:
         case _:
             return None
     given = {one.arg: one.value for one in keywords}
-    literal = data.elts and all(isinstance(one, LITERALS) for one in ast.walk(data))
+    literal = data.elts and _is_numbers(data)
     if place.known.callee != "torch.tensor" or not literal or not {"device"} <= given.keys() <= {"device", "dtype"}:
         return None
     if place.fact.heat.level is HeatLevel.LOOP and len(chain_) == 1 and place.loops:
@@ -232,6 +240,43 @@ def kept_list(place: Place) -> Fix | None:
     brackets = [edit for one in ast.walk(data) if isinstance(one, ast.List) for edit in _rounded(place, one)]
     message = "upload it once for each device and dtype, where nothing writes into the one tensor that all calls share"
     return place.fix(Applicability.REVIEW, message, place.replace(helper.text, function), brackets, helper.edits, cache.edits)
+
+
+def _is_numbers(node: ast.expr) -> bool:
+    match node:
+        case ast.List(elts=parts) | ast.Tuple(elts=parts):
+            return all(_is_numbers(one) for one in parts)
+        case ast.UnaryOp(operand=inner):
+            return isinstance(inner, ast.Constant)
+        case ast.Subscript(value=ast.Attribute(attr="shape"), slice=ast.UnaryOp(operand=ast.Constant())):
+            return True
+    return isinstance(node, ast.Constant) or is_number(node)
+
+
+def kept_on_device(place: Place) -> Fix | None:
+    """`torch.exp(torch.arange(n) * -0.1).to(d)`: the host works it out, for its last bits are the host's, once for each size and device."""
+    node, numbers = expression(place), set[str]()
+    for one in ast.walk(node) if node is not None else ():
+        match one:
+            case ast.Call(func=ast.Attribute(attr=name) as function, args=arguments):
+                module = chain(function).partition(".")[0]
+                if name not in WORKED_OUT and module != "math":
+                    return None
+                if module == "math" or (module == "torch" and name in FACTORIES):
+                    numbers |= {part for given in arguments for part in names_in(given)}
+            case ast.Call():
+                return None
+    if node is None or place.function is None:
+        return None
+    others = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)} - numbers - names_in(*_places(node))
+    return None if others & bound_in(place.function) else hoisted_or_kept(place)
+
+
+def _places(node: ast.expr) -> list[ast.expr]:
+    """What stands for a device or a dtype."""
+    calls = [one for one in ast.walk(node) if isinstance(one, ast.Call)]
+    moved = [given for one in calls if isinstance(one.func, ast.Attribute) and one.func.attr == "to" for given in one.args]
+    return moved + [keyword.value for one in calls for keyword in one.keywords if keyword.arg in PLACES]
 
 
 def _rounded(place: Place, data: ast.List) -> Iterator[Edit]:
