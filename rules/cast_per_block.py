@@ -12,6 +12,9 @@ that a tensor has already returns the tensor itself and launches nothing. The bi
 
 Where blocks are offloaded or sharded, cast where the tensor is made, so that each device casts once.
 
+`hostlint fix` casts before the loop and hands that to the blocks, where they stand in the same file, are called in the loop itself and do
+nothing else with the parameter; the cast in the block stays. For review: other kinds of blocks in the same loop may need it as it was.
+
 ## Not flagged
 Casts of what changes from block to block (the activations); `x.to(y.dtype)` of anything but a mask, which is most often free; parameters
 for which some call passes another object, or whose callers the scan does not see; casts that run once a request.
@@ -28,7 +31,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
-from hostlint.model import Severity
+from hostlint.fix.block_casts import cast_once
+from hostlint.model import Applicability, Severity
 from hostlint.rule import Example, Problem, Rule
 from hostlint.wording import when, whole
 
@@ -49,6 +53,7 @@ RULE = Rule(
     summary="a tensor that all blocks share is cast in each of them",
     kinds=(FactKind.CAST_PER_BLOCK,),
     check=check,
+    fix=cast_once,
     severity=Severity.NOTE,
     examples=(
         Example(
@@ -87,7 +92,8 @@ class Block(nn.Module):
         super().__init__()
         self.mix = nn.Linear(width, width)
 
-    def forward(self, x, keep):
+    def forward(self, x, mask):
+        keep = mask.bool()
         return torch.where(keep, self.mix(x.float()), x.float())
 
 
@@ -97,11 +103,12 @@ class Stack(nn.Module):
         self.blocks = nn.ModuleList(Block(width) for _ in range(depth))
 
     def forward(self, x, mask):
-        keep = mask.bool()
+        mask_bool = mask.bool()
         for block in self.blocks:
-            x = block(x, keep)
+            x = block(x, mask_bool)
         return x
 """,
+            fix=Applicability.REVIEW,
         ),
         Example(
             bad="""\
@@ -140,7 +147,7 @@ class Modulated(nn.Module):
         self.table = nn.Parameter(torch.zeros(2, width))
 
     def forward(self, x, time, own):
-        shift, scale = (self.table + time[:, None]).unbind(1)
+        shift, scale = (self.table + time[:, None].float()).unbind(1)
         return x * scale + shift + own.float()
 
 
@@ -150,11 +157,12 @@ class Model(nn.Module):
         self.blocks = nn.ModuleList(Modulated(width) for _ in range(depth))
 
     def forward(self, x, time):
-        time = time.float()
+        time_float = time.float()
         for block in self.blocks:
-            x = block(x, time, x)
+            x = block(x, time_float, x)
         return x
 """,
+            fix=Applicability.REVIEW,
         ),
         Example(
             bad="""\
