@@ -18,6 +18,7 @@ from hostlint.runtime_checks.simulated.reports import report
 if TYPE_CHECKING:
     from hostlint.runtime_checks.simulated.mode import Call, SimulatedMode
 
+_FROM_DATA = (torch.tensor, torch.as_tensor, torch.asarray)
 Args = tuple[Any, ...]
 Kwargs = dict[str, Any]
 
@@ -188,7 +189,7 @@ def with_device(mode: SimulatedMode, func: Call, args: Args, kwargs: Kwargs) -> 
 def _undirected(mode: SimulatedMode, func: Call, args: Args, kwargs: Kwargs) -> Any:
     pinned = kwargs.pop("pin_memory", False) if "pin_memory" in kwargs else False
     _check_generator(kwargs.get("generator"), None if places_in(args, {}) is Mix.DEVICE else CPU)
-    if func is torch.tensor and not isinstance(args[0] if args else kwargs.get("data"), torch.Tensor):
+    if func in _FROM_DATA and not isinstance(args[0] if args else kwargs.get("data"), torch.Tensor):
         judge(func, args, kwargs)  # from tensors of the device, but on the host
         return mode.done(func, args, kwargs)
     result = plain_call(mode, func, args, kwargs)
@@ -220,7 +221,7 @@ def _is_borrowed(result: torch.Tensor, args: Args) -> bool:
 
 def _follows_its_data(func: Call, args: Args) -> bool:
     """`torch.tensor(t)` and `as_tensor(t)` stay where t is, whatever the default device."""
-    return func in (torch.tensor, torch.as_tensor, torch.asarray) and bool(args) and isinstance(args[0], torch.Tensor)
+    return func in _FROM_DATA and bool(args) and isinstance(args[0], torch.Tensor)
 
 
 def _check_generator(generator: Any, device: torch.device | None) -> None:

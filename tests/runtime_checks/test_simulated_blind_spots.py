@@ -36,7 +36,7 @@ def test_dlpack_is_told() -> None:
     with simulate_cuda():
         np.from_dlpack(torch.ones(2))
         with pytest.warns(SimulatedDeviceWarning, match="dlpack"):
-            assert torch.from_dlpack(torch.ones(2, device="cuda")).tolist() == [1.0, 1.0]
+            assert torch.utils.dlpack.from_dlpack(torch.ones(2, device="cuda")).tolist() == [1.0, 1.0]
 
 
 def test_no_other_library_gets_the_device_memory() -> None:

@@ -59,6 +59,12 @@ class TestWhereThingsAreMade:
         assert {place(torch.ones_like(x, device="cpu")), place(x.new_zeros(2, device="cpu"))} == {"cpu"}
         assert place(torch.ones_like(torch.zeros(3), device="cuda")) == "cuda"
 
+    def test_a_list_of_device_tensors_becomes_a_host_tensor(self) -> None:
+        x = torch.arange(2.0, device="cuda")
+        made = [torch.tensor([x[0], x[1]]), torch.as_tensor([x[0], x[1]]), torch.tensor([x[0], x[1]], device="cuda"), torch.as_tensor(x)]
+        assert [place(one) for one in made] == ["cpu", "cpu", "cuda", "cuda"]
+        assert [one.tolist() for one in made] == [[0.0, 1.0]] * 4
+
     def test_an_array_keeps_its_memory_to_itself(self) -> None:
         array = np.ones(3, dtype=np.float32)
         on_device = torch.as_tensor(array, device="cuda")
