@@ -117,7 +117,9 @@ def _slice(index: cst.BaseExpression) -> str:
             words = _regular([element.value for element in elements])
             return words if len(elements) > 2 or words.count(":") == 1 else ""
         case cst.Call(func=cst.Name("range"), args=[_] | [cst.Arg(value=cst.Integer()), _] as bounds):
-            return _bounds([text(bound.value) for bound in bounds])
+            simple = all(isinstance(bound.value, cst.Name | cst.Integer) for bound in bounds)
+            words = _bounds([text(bound.value) for bound in bounds])
+            return words if simple else words.replace(":", " : ", 1).strip()
     return ""
 
 

@@ -10,9 +10,10 @@ the device; the host waits for the copy. It looks like a fill but is none.
 - Positions: `x[index] = x.new_full((), 1.0)`, a number that is made on the device, or `x.index_fill_(0, index, 1.0)` for a 1-D int64 index.
 - Many elements in turn: build the values on the device (`torch.arange`, `where`) and write them at once.
 
-`hostlint fix` writes `stats[0].fill_(1.0)` for one host integer and `x[index] = x.new_full((), 1.0)` for every other index: both take the
-same view or index as before and give the number the dtype of `x` by the same conversion, errors for a place outside and for a number that
-the dtype cannot hold included (where both are wrong, the other one may come first). It is exact where `x` is proved to be a tensor.
+`hostlint fix` writes `stats[0].fill_(1.0)` for one proved host integer and `x[index] = x.new_full((), 1.0)` for every other index: both
+take the same view or index as before and give the number the dtype of `x` by the same conversion, errors for a place outside and for a
+number that the dtype cannot hold included (where both are wrong, the other one may come first). It is exact where `x` is proved to be a
+tensor.
 
 torch 2.13 and older; newer versions do not copy for the index form.
 
@@ -92,7 +93,7 @@ def fix(place: Place) -> Fix | None:
     if place.outline.span(written.targets[0]) != place.fact.span or not is_repeatable(place.node.value):
         return None
     base, number = bare_code(place.node.value), place.outline.source(place.outline.span(written.value))
-    if _is_one(place.node) and "\n" not in number:
+    if _is_one(place, place.node) and "\n" not in number:
         edit = place.replace(f"{bare_code(place.node)}.fill_({number})", written)
     else:
         edit = place.replace(f"{base}.new_full((), {number})", written.value)
@@ -102,13 +103,18 @@ def fix(place: Place) -> Fix | None:
     return place.fix(Applicability.REVIEW, f"write a number that a kernel makes, where `{base}` is a tensor", edit)
 
 
-def _is_one(node: cst.Subscript) -> bool:
-    """Whether the index is one integer of the source."""
+def _is_one(place: Place, node: cst.Subscript) -> bool:
+    """Whether the index is one host integer: then `x[i]` is a view; of an index tensor it would be a copy."""
     import libcst as cst
+
+    from hostlint.values.value import Place as Lives
 
     match node.slice:
         case [cst.SubscriptElement(slice=cst.Index(value=cst.Integer() | cst.UnaryOperation(cst.Minus(), cst.Integer())))]:
             return True
+        case [cst.SubscriptElement(slice=cst.Index(value=cst.Name()))]:
+            index = place.known.index
+            return index.place is Lives.PYTHON and bool(index.integer) and index.confidence is Confidence.CERTAIN
     return False
 
 

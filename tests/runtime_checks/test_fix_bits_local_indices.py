@@ -49,6 +49,8 @@ SLICES = [
     ("y = x[[1, 2, 3]] * 2", "y = x[1:4] * 2"),
     ("y = x[:, range(count)] * 2", "y = x[:, :count] * 2"),
     ("y = x[:, range(1, count)] * 2", "y = x[:, 1:count] * 2"),
+    ("y = x[range(count - 1)] * 2", "y = x[: count - 1] * 2"),
+    ("y = x[range(1, len(x))] * 2", "y = x[1 : len(x)] * 2"),
 ]
 LEFT = ["y = x[[0, 3], [1, 2]]", "y = model(x)[[0, 3]]", "y = x[[i, 3]]", "y = x[[True, False, True, True]]", "y = x[range(i, count)]"]
 GIVEN = "torch.arange(24.).view(4, 6).mul(0.1).requires_grad_()"

@@ -30,7 +30,8 @@ def steps(given, count, dtype, made):
 ELEMENT_FORMS = [
     ("x[0] = {}", "x[0].fill_({})"),
     ("x[-1] = {}", "x[-1].fill_({})"),
-    ("x[i] = {}", "x[i] = x.new_full((), {})"),
+    ("x[i] = {}", "x[i].fill_({})"),
+    ("x[i - 1] = {}", "x[i - 1] = x.new_full((), {})"),
     ("x[rows] = {}", "x[rows] = x.new_full((), {})"),
     ("x[rows + 1] = {}", "x[rows + 1] = x.new_full((), {})"),
 ]
