@@ -107,6 +107,8 @@ def test_spelled(head: str, written: str | None) -> None:
         ("from __future__ import annotations\n", "import os", "from __future__ import annotations\n\nimport os\n"),
         ('"""Doc."""\nfrom __future__ import annotations\nimport torch\n', "import os",
          '"""Doc."""\nfrom __future__ import annotations\n\nimport os\nimport torch\n'),
+        ("from __future__ import annotations\n\nimport math\nimport os\n", "import functools",
+         "from __future__ import annotations\n\nimport functools\nimport math\nimport os\n"),
         ("# Licence\n\nimport torch  # why\n", "import tqdm", "# Licence\n\nimport torch  # why\nimport tqdm\n"),
         ("import a; import b\n", "import c", "import a; import b\nimport c\n"),
         ("from a import (\n    b,\n    c,\n)\n", "from z import y", "from a import (\n    b,\n    c,\n)\nfrom z import y\n"),

@@ -21,6 +21,9 @@ def import_edit(outline: Outline, line: str) -> Edit:
     body = outline.tree.body
     head = _head(body)
     previous: ast.stmt | None = next((one for one in reversed(head) if isinstance(one, IMPORTS) and _key(one) <= _key(new)), None)
+    following = next((one for one in head if isinstance(one, IMPORTS) and _key(one) > _key(new)), None)
+    if following is not None and _section(following) == _section(new) != (_section(previous) if previous is not None else -1):
+        return _insertion(_first_line(outline, following), f"{line}\n")  # the first of its kind
     if previous is None:
         previous = next((one for one in head[:1] if _is_docstring(one)), None)
     if previous is None:
