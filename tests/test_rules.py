@@ -41,7 +41,7 @@ def test_example_is_a_marked_program_and_a_clean_one(rule: Rule, example: Exampl
 def test_a_wrong_example_is_told_apart() -> None:
     rule = registry.for_kind(FactKind.ITEM)
     right = rule.examples[0]
-    swapped = Example(bad=right.good.replace("return total.item()", "return total.item()  # expect"), good=right.bad)
+    swapped = Example(bad=right.good.replace("return total\n", "return total  # expect\n"), good=right.bad)
     line = 1 + right.bad.splitlines().index("        total += loss.item() * x.shape[0]  # expect")
     differences = check_example(rule, swapped)
     assert f"bad, line {len(right.good.splitlines())}: HL101 device-item is missing" in differences
