@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from torch.distributions import Distribution
+
 from hostlint.runtime_checks.events import EventKind, HostEvent
 from hostlint.runtime_checks.measure_waits.catalogue import Form, forms
 from hostlint.runtime_checks.measure_waits.gpu import REPEATS
@@ -65,6 +67,7 @@ def measured() -> dict[str, Verdict]:
 def simulated(form: Form) -> tuple[Verdict, str]:
     """The middle one of as many runs as on the GPU, each with the same objects: a form may change them."""
     runs: list[list[HostEvent]] = []
+    Distribution.set_default_validate_args(True)  # as in the process that measured: torch.compile switches it off
     try:
         with simulate_cuda(), redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
             program = Program(form, "cuda")

@@ -40,6 +40,10 @@ def on_device(*size: int) -> torch.Tensor:
     return torch.arange(float(torch.Size(size).numel()), device="cuda").reshape(size)
 
 
+def normal(validate_args: bool) -> object:
+    return torch.distributions.Normal(on_device(3), on_device(3) + 1, validate_args=validate_args)
+
+
 def here() -> int:
     return sys._getframe(1).f_lineno
 
@@ -77,8 +81,8 @@ class TestOneForEachCall:
             (lambda: F.one_hot(torch.arange(3, device="cuda"), 3), []),
             (lambda: str(on_device(3)), [("read", "Tensor.__repr__")]),
             (lambda: f"{on_device(1).sum()}", [("read", "Tensor.__format__")]),
-            (lambda: torch.distributions.Normal(on_device(3), on_device(3) + 1), [("hidden-wait", "torch.distributions.Normal")]),
-            (lambda: torch.distributions.Normal(on_device(3), on_device(3) + 1, validate_args=False), []),
+            (lambda: normal(validate_args=True), [("hidden-wait", "torch.distributions.Normal")]),
+            (lambda: normal(validate_args=False), []),
             (lambda: F.batch_norm(on_device(4, 2), on_device(2), on_device(2), training=True), []),
             (lambda: F.cross_entropy(on_device(2, 3), torch.zeros(2, dtype=torch.long, device="cuda")), []),
             (torch.cuda.synchronize, [("explicit-sync", "torch.cuda.synchronize")]),
@@ -96,7 +100,7 @@ class TestOneForEachCall:
     def test_the_same_line_in_a_loop_is_told_each_time(self) -> None:
         def loop() -> None:
             for _ in range(3):
-                torch.distributions.Normal(on_device(2), on_device(2) + 1)
+                normal(validate_args=True)
 
         assert events_of(loop).told == [("hidden-wait", "torch.distributions.Normal")] * 3
 
@@ -177,7 +181,7 @@ class TestOneForEachCall:
         def body() -> None:
             sys.settrace(trace)
             try:
-                torch.distributions.Normal(on_device(2), on_device(2) + 1)
+                normal(validate_args=True)
                 str(on_device(3))
             finally:
                 sys.settrace(before)
