@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from hostlint.fixed_models import h3_vdn as h3_vdn
     from hostlint.fixed_models import helios_dmd as helios_dmd
     from hostlint.fixed_models import helios_unipc as helios_unipc
+    from hostlint.fixed_models import ring_attention as ring_attention
     from hostlint.fixed_models import sampled_decoding as sampled_decoding
+    from hostlint.fixed_models import sensenova_u1 as sensenova_u1
     from hostlint.fixed_models import supervised_training as supervised_training
     from hostlint.fixed_models import wan_dmd as wan_dmd
 
@@ -27,7 +29,9 @@ __all__ = [
     "h3_vdn",
     "helios_dmd",
     "helios_unipc",
+    "ring_attention",
     "sampled_decoding",
+    "sensenova_u1",
     "supervised_training",
     "wan_dmd",
 ]

@@ -115,6 +115,12 @@ def run_wan_dmd(module: Module, request: Request) -> object:
     return stage(request.numbers(request.batch, 5, stage.config.channels), prompt, request.seed)
 
 
+def run_ring_attention(module: Module, request: Request) -> object:
+    config = request.config(module)
+    noise = request.numbers(request.batch, 4 * config.ranks, config.channels)
+    return module.denoise(request.seeded(module.Transformer, config), config, noise)
+
+
 def run_sampled_decoding(module: Module, request: Request) -> object:
     model = request.seeded(module.Decoder, request.config(module))
     model.head.weight.data *= 20  # tokens that are far from equally likely
@@ -122,6 +128,13 @@ def run_sampled_decoding(module: Module, request: Request) -> object:
         model.head.bias.data[3] = float("nan")
     prompt = torch.randint(0, 30, (request.batch, 3), generator=torch.Generator().manual_seed(request.seed)).to(request.device)
     return module.generate(model, prompt, request.seed)
+
+
+def run_sensenova_u1(module: Module, request: Request) -> object:
+    config = request.config(module)
+    texts = (request.numbers(request.batch, 3, config.text_width, shift=shift) for shift in (1, 2))
+    noise = request.numbers(request.batch, 5, config.channels)
+    return module.denoise(request.seeded(module.Transformer, config), config, noise, *texts)
 
 
 def run_supervised_training(module: Module, request: Request) -> object:
@@ -150,7 +163,9 @@ SYSTEMS = {
     "h3_vdn": System(run_h3_vdn),
     "helios_dmd": System(run_helios_dmd, ({"chunks": 1}, {})),
     "helios_unipc": System(run_helios_unipc, ({}, {"order": 1}, {"order": 3})),
+    "ring_attention": System(run_ring_attention, ({}, {"ranks": 1}, {"ranks": 4})),
     "sampled_decoding": System(run_sampled_decoding, ({"end": -1}, {}, {"end": 5})),
+    "sensenova_u1": System(run_sensenova_u1, ({"window": (0.0, 1.0)}, {}, {"window": (0.3, 0.6)}, {"width": 64})),
     "supervised_training": System(run_supervised_training, ({"epochs": 1}, {})),
     "wan_dmd": System(run_wan_dmd, ({}, {"boundary": 500})),
 }
@@ -271,6 +286,9 @@ def in_step(parties: int) -> Iterator[None]:
 
 def events(name: str, module: Module, request: Request) -> list[HostEvent]:
     """What holds the host in the model's own file."""
+    getattr(module, "KEPT", {}).clear()  # tensors of another recording's device
+    if hasattr(module, "made_table"):
+        module.made_table.cache_clear()
     with record_host_events(device="simulated") as seen:
         SYSTEMS[name].run(module, replace(request, device="cuda"))
     return [event for event in seen if event.path == module.__file__ and event.kind not in ("collect", "flush")]
