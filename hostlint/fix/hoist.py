@@ -132,13 +132,18 @@ def name_for(node: ast.expr) -> str:
     match node:
         case ast.Call(func=ast.Attribute(value=value, attr=method), args=arguments):
             given = [*arguments[:1]] if _last(value) in PLAIN else [value]
-            words = [*(_last(one) for one in given), *([_last(arguments[0])] if method == "to" and arguments else [method])]
+            words = [*(_last(one) for one in given), _cast(arguments[0]) if method == "to" and arguments else method]
         case ast.Call(func=ast.Name(id=function), args=arguments):
             words = [*(_last(one) for one in arguments[:1]), function]
         case _:
             words = [_last(node)]
     text = "_".join(dict.fromkeys(word for word in words if word and word not in PLAIN))
     return re.sub(r"\W+", "_", text).strip("_").lower()[:LONGEST_NAME].strip("_") or "kept"
+
+
+def _cast(dtype: ast.expr) -> str:
+    word = _last(dtype)
+    return "cast" if word in PLAIN or word.endswith("dtype") else word
 
 
 def _last(node: ast.AST) -> str:

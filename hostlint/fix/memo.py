@@ -10,7 +10,7 @@ from hostlint.fix.sums import is_number
 from hostlint.model import Applicability, HeatLevel, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from hostlint.fix.loops import Function
     from hostlint.fix.place import Place
@@ -48,6 +48,8 @@ def kept_table(values, device, dtype=None):
     make = made_table.__wrapped__ if captures else made_table
     return make(values, str(values), device, dtype)
 '''
+COMPUTED = frozenset({"exp", "exp2", "pow", "cos", "sin", "sqrt", "rsqrt", "log", "reciprocal", "tril", "triu", "float_power"})
+SHAPING = COMPUTED | {"float", "double", "half", "long", "unsqueeze", "view", "reshape", "neg"}
 SIZES = frozenset({"size", "dim", "numel", "get_device"})
 PLACES = ("device", "dtype")
 FACTORIES = frozenset({"arange", "linspace", "logspace", "zeros", "ones", "full", "eye"})
@@ -69,7 +71,8 @@ def hoisted_or_kept(place: Place) -> Fix | None:
 
 def kept(place: Place) -> Fix | None:
     """`torch.arange(n, device=x.device)` to `kept(lambda n, device: torch.arange(n, device=device), n, x.device)`."""
-    node, function = expression(place), place.function
+    found, function = expression(place), place.function
+    node = _widened(place, found) if found is not None else None
     if node is None or function is None or any(isinstance(one, STRUCTURE) for one in ast.walk(node)):
         return None
     if place.outline.meaning("torch", ()) != "torch" or place.outline.meaning("torch", place.path) != "torch":
@@ -80,14 +83,58 @@ def kept(place: Place) -> Fix | None:
     helper = _keeper(place)
     made, given = _lambda(place, node, keys)
     text = f"{helper[0]}(lambda{' ' + ', '.join(made[0]) if made[0] else ''}: {made[1]}{''.join(f', {one}' for one in given)})"
-    column = place.fact.span.column
+    column = place.outline.span(node).column
     if "\n" in text or column + len(text) > LONGEST_LINE:
         if getattr(place.statement, "value", None) is not node:
             return None  # in the middle of a larger expression it would be hard to read
         text = _broken(place, helper[0], made, given)
     what = "keep it for each shape, dtype and device" if given else "keep it"
     assumed = "nothing writes into the one tensor that all calls share"
-    return place.fix(Applicability.REVIEW, f"{what}, where {assumed}", place.replace(text), helper[1])
+    return place.fix(Applicability.REVIEW, f"{what}, where {assumed}", place.replace(text, node), helper[1])
+
+
+def _widened(place: Place, node: ast.expr) -> ast.expr:
+    """The constant with all that is computed from it and numbers alone: of `torch.exp(torch.arange(n) * -0.1)` the whole."""
+    numbers = names_in(*[one for call in ast.walk(node) if isinstance(call, ast.Call) for one in call.args if isinstance(one, ast.Name)])
+    method: ast.expr | None = None
+    for outer in reversed(place.path[:-1]):
+        match outer:
+            case ast.BinOp(left=left, right=right) if node in (left, right) and _is_number(right if left is node else left, numbers):
+                node, method = outer, None
+            case ast.Call(func=ast.Attribute() as function, args=arguments, keywords=[]) if node in arguments:
+                if not _is_torchs(place, function) or not all(one is node or _is_number(one, numbers) for one in arguments):
+                    break
+                node, method = outer, None
+            case ast.Attribute(value=value, attr=name) if value is node and name in SHAPING:
+                method = outer
+            case ast.Call(func=called, args=arguments, keywords=[]) if called is method:
+                if not all(_is_number(one, numbers) for one in arguments):
+                    break
+                node, method = outer, None
+            case _:
+                break
+    return node
+
+
+def _is_torchs(place: Place, function: ast.Attribute) -> bool:
+    root = function.value
+    return isinstance(root, ast.Name) and place.outline.meaning(root.id, place.path) == "torch" and function.attr in COMPUTED
+
+
+def _is_number(node: ast.expr, numbers: frozenset[str]) -> bool:
+    """Whether an expression is made of literals, of names that a size is made of, and of what `math` makes of any."""
+    match node:
+        case ast.Constant():
+            return True
+        case ast.Name(id=name):
+            return name in numbers
+        case ast.UnaryOp(operand=inner):
+            return _is_number(inner, numbers)
+        case ast.BinOp(left=left, right=right):
+            return _is_number(left, numbers) and _is_number(right, numbers)
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="math")), args=arguments):
+            return all(isinstance(one, ast.Constant | ast.Name) for one in arguments)
+    return False
 
 
 def _keeper(place: Place) -> tuple[str, tuple[Edit, ...]]:
@@ -158,13 +205,19 @@ def _is_plain(place: Place, node: ast.expr, part: ast.expr) -> bool:
             return True
     for outer in ast.walk(node):
         match outer:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="math")), args=arguments) if part in arguments:
+                return True
             case ast.Call(func=ast.Attribute() as function, args=arguments, keywords=keywords):
                 if part in [one.value for one in keywords if one.arg in PLACES]:
                     return True
                 factory = chain(function).startswith("torch.") and function.attr not in ("tensor", "as_tensor")
-                if factory and any(part in ast.walk(one) for one in (*arguments, *(one.value for one in keywords))):
+                if factory and any(ast.dump(part) == ast.dump(sub) for one in _values(arguments, keywords) for sub in ast.walk(one)):
                     return all(not isinstance(one, ast.Call) or _holds_no_tensor(one) for one in arguments)
     return False
+
+
+def _values(arguments: Sequence[ast.expr], keywords: Sequence[ast.keyword]) -> list[ast.expr]:
+    return [*arguments, *(one.value for one in keywords)]
 
 
 def _holds_no_tensor(call: ast.Call) -> bool:
@@ -173,7 +226,7 @@ def _holds_no_tensor(call: ast.Call) -> bool:
 
 def _lambda(place: Place, node: ast.expr, keys: list[ast.expr]) -> tuple[tuple[list[str], str], list[str]]:
     """The parameters and the body of the function that makes the constant, and what it is given."""
-    outline, base = place.outline, place.fact.span
+    outline, base = place.outline, place.outline.span(node)
     given: dict[str, str] = {}  # source -> parameter
     for one in keys:
         source = outline.source(outline.span(one))
@@ -208,7 +261,7 @@ def _parameter(node: ast.expr, source: str, taken: set[str]) -> str:
 
 def _broken(place: Place, name: str, made: tuple[list[str], str], given: list[str]) -> str:
     """The call with an argument a line."""
-    margin = place.outline.margin(place.fact.span.line)
+    margin = place.outline.margin(place.statement.lineno if place.statement is not None else place.fact.span.line)
     inner = f"{margin}    "
     body = "\n".join(line if number == 0 else f"    {line}" for number, line in enumerate(made[1].split("\n")))
     parameters = f" {', '.join(made[0])}" if made[0] else ""

@@ -41,11 +41,14 @@ TYPED = """kept(
 KEPT = [
     ("torch.tril(torch.ones(x.shape[0], x.shape[-1], device=x.device))", MASK),
     ("torch.tril(torch.ones(self.half, 3, dtype=x.dtype, device=x.device))", TYPED),
-    ("torch.tril(torch.ones(self.half, 3)) * 2", "kept(lambda half: torch.tril(torch.ones(half, 3)), self.half) * 2"),
+    ("torch.tril(torch.ones(self.half, 3)) * 2", "kept(lambda half: torch.tril(torch.ones(half, 3)) * 2, self.half)"),
+    ("torch.tril(torch.ones(self.half, 3)) * x", "kept(lambda half: torch.tril(torch.ones(half, 3)), self.half) * x"),
+    ("torch.exp(torch.tril(torch.ones(self.half, 3)) * -0.1).cos()",
+     "kept(lambda half: torch.exp(torch.tril(torch.ones(half, 3)) * -0.1).cos(), self.half)"),
     ("torch.tensor([0.1, -0.0, 3e-45], device=x.device)", "kept_table((0.1, -0.0, 3e-45), device=x.device)"),
     ("torch.tensor([[1], [2], [3]], dtype=x.dtype, device=x.device)", "kept_table(((1,), (2,), (3,)), dtype=x.dtype, device=x.device)"),
     ("torch.tensor([[1.0, 2.0, 3.0],], device=x.device)", "kept_table(((1.0, 2.0, 3.0),), device=x.device)"),
-]
+]  # fmt: skip
 RUNS = ("torch.ones(3, 3)", "torch.full((3, 3), -0.0)", "torch.full((3, 3), float('nan')).half()", "torch.ones(3, 3, requires_grad=True)")
 LEFT = [
     "torch.tensor([n, 2, 3], device=x.device)",
