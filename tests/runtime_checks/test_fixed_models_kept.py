@@ -42,5 +42,5 @@ def test_what_is_kept_in_inference_can_be_trained_with() -> None:
     embedding = sensenova_u1.TimeEmbedding(8)
     with torch.inference_mode():
         embedding(torch.rand(2), torch.float32)
-    embedding(torch.rand(2), torch.float32).sum().backward()
+    embedding(torch.rand(2, requires_grad=True), torch.float32).sum().backward()
     assert all(parameter.grad is not None for parameter in embedding.parameters())
