@@ -223,6 +223,15 @@ def test_a_table_is_read_before_the_loop(read: str, after: str, kind: Applicabil
     assert fixed(body) == (wanted, {kind})
 
 
+def test_a_list_that_is_there_is_used_unless_the_table_changed_since() -> None:
+    body = walked("i in range(n - 1)", "t = ticks[i].item()")
+    there = body.replace("for ", "known = ticks.tolist()\ny = 1\nfor ")
+    assert fixed(there)[0] == there.replace("ticks[i].item()", "known[i]")
+    for change in ("ticks = ticks * 2", "ticks[0] = 2", "log(1)"):
+        changed = there.replace("y = 1", change)
+        assert "t = ticks_values[i]\n" in fixed(changed)[0], change
+
+
 TABLES_LEFT = {
     "written to": "t = ticks[i].item()\nticks[i] = 0",
     "written by another name": "other = ticks\nt = ticks[i].item()\nother[i] = 0",

@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING
 
 from hostlint.fix.apart import Apart, gives_nothing_away
 from hostlint.fix.hoist import expression
-from hostlint.fix.loops import bindings_of, chain, chains_in, may_change, names_in, shared_with_nested, siblings_before, touches, written_in
+from hostlint.fix.loops import (
+    bindings_of,
+    bound_in,
+    chain,
+    chains_in,
+    may_change,
+    names_in,
+    shared_with_nested,
+    siblings_before,
+    touches,
+    written_in,
+)
 from hostlint.fix.sums import is_number
 from hostlint.model import Applicability, Confidence, Edit, Span
 
@@ -171,11 +182,12 @@ def _listed(place: Place, walk: Walk, listed: str, table: str, element: str) -> 
 
 def _table(place: Place, loop: Loop, listed: str, wanted: str) -> tuple[str, Sequence[Edit]] | None:
     """The name of a list that is made before a loop: one that is there, else a new one."""
+    read = names_in(ast.parse(listed))
     for statement in siblings_before(place.path, loop):
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if _source(place, value) == listed and not bindings_of(loop, name):
                 return name, ()
-        if not isinstance(statement, ast.Assign):
+        if not isinstance(statement, ast.Assign) or bound_in(statement) & read or written_in(statement):
             break
     name = place.fresh(wanted)
     added = place.before(loop, f"{name} = {listed}")
