@@ -23,7 +23,8 @@ review: a NumPy float64 scalar gives float64 in one form and float32 in the othe
 
 A list of literals goes before its loop, or through two small functions that the fix adds to the module: `kept_table((0.1, 0.2), device=d)`
 uploads it once for each device and dtype and hands the same tensor out from then on; the same constructor gets the same numbers. A compiler
-looks through the kept function, a graph capture makes its own. For review: nothing may write into the shared tensor.
+looks through the kept function, a graph capture makes its own. For review: nothing may write into the shared tensor. So do lists with
+sizes in them (`[0, x.shape[1]]`) and the attributes of `self`, as tuples: their values are the key, and they must be flat lists of numbers.
 
 ## Not flagged
 Factories that fill on the device (`full`, `zeros`, `arange`, `new_full`, `scalar_tensor`); tensors without `device=` or on the CPU; memos
@@ -49,6 +50,7 @@ from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
 from hostlint.fix.fills import constructor_to_fill
+from hostlint.fix.kept_attributes import kept_attribute
 from hostlint.fix.memo import kept_list
 from hostlint.model import Applicability
 from hostlint.rule import Example, Problem, Rule
@@ -97,7 +99,7 @@ def _data(node: cst.BaseExpression) -> cst.BaseExpression | None:
 
 
 def fix(place: Place) -> Fix | None:
-    return constructor_to_fill(place) or kept_list(place)
+    return constructor_to_fill(place) or kept_list(place) or kept_attribute(place)
 
 
 RULE = Rule(
@@ -175,20 +177,37 @@ class Denormalise(nn.Module):
         return (z * self.gain + shift) * half
 """,
             good="""\
+import functools
+
 import torch
 from torch import nn
+
+
+@functools.lru_cache(maxsize=64)
+def made_table(values, words, device, dtype):
+    with torch.inference_mode(False):
+        return torch.tensor(values, device=device, dtype=dtype)
+
+
+def kept_table(values, device, dtype=None):
+    \"""`torch.tensor(values, ...)`, made once for each key and then shared: nothing may write into it. A capture makes its own.\"""
+    captures = torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
+    make = made_table.__wrapped__ if captures else made_table
+    return make(values, str(values), device, dtype)
 
 
 class Denormalise(nn.Module):
     def __init__(self, mean: list[float]):
         super().__init__()
-        self.register_buffer("mean", torch.tensor(mean), persistent=False)
+        self.mean = mean
         self.gain = nn.Parameter(torch.ones(len(mean)))
 
     def forward(self, z):
+        shift = kept_table(tuple(self.mean), device=self.gain.device, dtype=z.dtype)
         half = self.gain.new_full((1,), 0.5)
-        return (z * self.gain + self.mean.to(z.dtype)) * half
+        return (z * self.gain + shift) * half
 """,
+            fix=Applicability.REVIEW,
         ),
         Example(
             bad="""\
