@@ -48,7 +48,7 @@ from typing import TYPE_CHECKING
 from hostlint.facts.kinds import FactKind
 from hostlint.fix.flags import checked_after
 from hostlint.fix.needless_tests import without_test
-from hostlint.fix.schedule import compared_before
+from hostlint.fix.windows import compared_before
 from hostlint.model import Applicability
 from hostlint.rule import Example, Problem, Rule
 from hostlint.wording import when, whole

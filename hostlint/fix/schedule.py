@@ -4,16 +4,13 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from hostlint.fix.apart import Apart, gives_nothing_away
-from hostlint.fix.hoist import expression
 from hostlint.fix.loops import (
     bindings_of,
     bound_in,
     chain,
-    chains_in,
     may_change,
     names_in,
     shared_with_nested,
@@ -21,7 +18,6 @@ from hostlint.fix.loops import (
     touches,
     written_in,
 )
-from hostlint.fix.sums import is_number
 from hostlint.model import Applicability, Confidence, Edit, Span
 
 if TYPE_CHECKING:
@@ -34,7 +30,6 @@ if TYPE_CHECKING:
 
 BARS = re.compile(r"tqdm|progress|track|^bar$", re.IGNORECASE)  # what shows how far a loop is, and hands its elements on
 HARMLESS = frozenset({"float", "int", "bool", "round", "abs", "len", "str"})
-OPERATORS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,65 +59,15 @@ def _ticks(place: Place, read: Read, name: str) -> Fix | None:
     walk = walk_of(place, name)
     if walk is None:
         return None
-    source = _source(place, walk.schedule)
-    listed = _listed(place, walk, f"{source}.tolist()", f"{_word(walk.schedule)}_values", f"{name}_value")
-    if listed is None:
+    source = source_of(place, walk.schedule)
+    entry = listed(place, walk, f"{source}.tolist()", f"{word_of(walk.schedule)}_values", f"{name}_value")
+    if entry is None:
         return None
-    value, edits = listed
-    assumed = _assumed(place, walk)
+    value, edits = entry
+    assumed = assumed_of(place, walk)
     if not read.value.rank0 or read.value.confidence is not Confidence.CERTAIN:
         assumed.insert(0, f"`{source}` is a 1-D tensor")
-    return _said(place, "read all steps once before the loop", assumed, place.replace(_as(read, value)), edits)
-
-
-def compared_before(place: Place) -> Fix | None:
-    """`for t in ticks: if low <= t <= high:` to one comparison of all ticks on the device, whose answers are read once."""
-    node = expression(place)
-    if not isinstance(node, ast.Compare) or not all(type(one) in OPERATORS for one in node.ops) or not _is_only_tested(place):
-        return None
-    operands = [node.left, *node.comparators]
-    walks = [walk for one in operands if isinstance(one, ast.Name) and (walk := walk_of(place, one.id)) is not None]
-    if not walks or place.function is None:
-        return None
-    walk = walks[0]
-    bounds = [one for one in operands if not (isinstance(one, ast.Name) and one.id == walk.name)]
-    plain = all(isinstance(one, ast.Name | ast.Attribute | ast.Constant | ast.UnaryOp) for one in bounds)
-    if len(bounds) + 1 != len(operands) or not plain:
-        return None
-    if may_change(place.function, walk.loop, frozenset(one for bound in bounds for one in chains_in(bound))):
-        return None
-    source = _source(place, walk.schedule)
-    words = [source if isinstance(one, ast.Name) and one.id == walk.name else _source(place, one) for one in operands]
-    pairs = [f"{words[number]} {OPERATORS[type(one)]} {words[number + 1]}" for number, one in enumerate(node.ops)]
-    compared = pairs[0] if len(pairs) == 1 else " & ".join(f"({one})" for one in pairs)
-    listed = _listed(place, walk, f"({compared}).tolist()", f"{_word(walk.schedule)}_inside", f"{walk.name}_inside")
-    if listed is None:
-        return None
-    value, edits = listed
-    assumed = [*_assumed(place, walk), *_unproved(place, bounds)]
-    if not (place.fact.confidence is Confidence.CERTAIN and _is_vector(place, walk)):
-        assumed.insert(0, f"`{source}` is a 1-D tensor")
-    return _said(place, "compare all steps on the device, in the schedule's own dtype, and read the answers once", assumed,
-                 place.replace(value), edits)  # fmt: skip
-
-
-def _is_only_tested(place: Place) -> bool:
-    """Whether the truth of the comparison is all that is used: `ok = t > 0 and n` may hold the tensor."""
-    for outer, inner in reversed(list(pairwise(place.path))):
-        if isinstance(outer, (ast.If, ast.IfExp, ast.While, ast.Assert)):
-            return inner is outer.test
-        if isinstance(outer, ast.UnaryOp) and isinstance(outer.op, ast.Not):
-            return True
-        if isinstance(outer, ast.Call) and isinstance(outer.func, ast.Name) and outer.func.id == "bool":
-            return True
-        if not isinstance(outer, ast.BoolOp):
-            return False
-    return False
-
-
-def _unproved(place: Place, bounds: Sequence[ast.expr]) -> list[str]:
-    words = [f"`{_source(place, one)}`" for one in bounds if not is_number(one)]
-    return [f"{' and '.join(words)} {'is a Python number' if len(words) == 1 else 'are Python numbers'}"] if words else []
+    return said(place, "read all steps once before the loop", assumed, place.replace(_as(read, value)), edits)
 
 
 def walk_of(place: Place, name: str) -> Walk | None:
@@ -149,7 +94,7 @@ def _walked(target: ast.expr, walked: ast.expr, name: str) -> tuple[ast.expr, st
     match target, walked:
         case ast.Name(id=same), ast.Name() | ast.Attribute() if same == name:
             return walked, ""
-        case ast.Name(id=same), ast.Call(args=[ast.Name() | ast.Attribute() as inner, *_]) if same == name and BARS.search(_word(walked)):
+        case ast.Name(id=same), ast.Call(args=[ast.Name() | ast.Attribute() as inner, *_]) if same == name and BARS.search(word_of(walked)):
             return inner, ""
         case ast.Tuple(elts=[ast.Name(id=counter), inner_target]), ast.Call(func=ast.Name(id="enumerate"), args=[inner], keywords=[]):
             found = _walked(inner_target, inner, name)
@@ -160,37 +105,37 @@ def _walked(target: ast.expr, walked: ast.expr, name: str) -> tuple[ast.expr, st
     return None
 
 
-def _listed(place: Place, walk: Walk, listed: str, table: str, element: str) -> tuple[str, Sequence[Edit]] | None:
+def listed(place: Place, walk: Walk, made_by: str, table: str, element: str) -> tuple[str, Sequence[Edit]] | None:
     """How a pass says its own entry of a list that is made once, and the edits that make the list."""
     if walk.counter:
-        made = _table(place, walk.loop, listed, table)
+        made = _table(place, walk.loop, made_by, table)
         return (f"{made[0]}[{walk.counter}]", made[1]) if made is not None else None
     target, walked = walk.loop.target, walk.loop.iter
     if isinstance(target, ast.Tuple) and isinstance(walked, ast.Call):
         if not (isinstance(walked.func, ast.Name) and walked.func.id == "zip" and not walked.keywords):
             return None
         for one, given in zip(target.elts, walked.args, strict=False):
-            if isinstance(one, ast.Name) and _source(place, given) == listed and len(bindings_of(walk.loop, one.id)) == 1:
+            if isinstance(one, ast.Name) and source_of(place, given) == made_by and len(bindings_of(walk.loop, one.id)) == 1:
                 return one.id, ()
         name = place.fresh(element)
-        return name, [_insertion(place, target.elts[-1], f", {name}"), _insertion(place, walked.args[-1], f", {listed}")]
+        return name, [_insertion(place, target.elts[-1], f", {name}"), _insertion(place, walked.args[-1], f", {made_by}")]
     name = place.fresh(element)
     begin = place.outline.span(walked)
     first = Edit(Span(begin.line, begin.column, begin.line, begin.column), "zip(")
-    return name, [_insertion(place, target, f", {name}"), first, _insertion(place, walked, f", {listed})")]
+    return name, [_insertion(place, target, f", {name}"), first, _insertion(place, walked, f", {made_by})")]
 
 
-def _table(place: Place, loop: Loop, listed: str, wanted: str) -> tuple[str, Sequence[Edit]] | None:
+def _table(place: Place, loop: Loop, made_by: str, wanted: str) -> tuple[str, Sequence[Edit]] | None:
     """The name of a list that is made before a loop: one that is there, else a new one."""
-    read = names_in(ast.parse(listed))
+    read = names_in(ast.parse(made_by))
     for statement in siblings_before(place.path, loop):
         match statement:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if _source(place, value) == listed and not bindings_of(loop, name):
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if source_of(place, value) == made_by and not bindings_of(loop, name):
                 return name, ()
         if not isinstance(statement, ast.Assign) or bound_in(statement) & read or written_in(statement):
             break
     name = place.fresh(wanted)
-    added = place.before(loop, f"{name} = {listed}")
+    added = place.before(loop, f"{name} = {made_by}")
     return (name, [added]) if added is not None else None
 
 
@@ -210,18 +155,18 @@ def _entries(place: Place, read: Read, table: ast.Name | ast.Attribute, index: a
     loop = next((one for one in reversed(place.loops) if not may_change(function, one, frozenset({name}))), None)
     if loop is None or not names_in(index) & {one for outer in place.loops for one in _targets(outer)}:
         return None
-    made = _table(place, loop, f"{name}.tolist()", f"{_word(table)}_values")
+    made = _table(place, loop, f"{name}.tolist()", f"{word_of(table)}_values")
     if made is None:
         return None
     assumed = []
     if not read.is_proved_scalar:
         assumed.append(f"`{name}` is a 1-D tensor")
     if not _is_count(place, index):
-        assumed.append(f"`{_source(place, index)}` is a Python int")
+        assumed.append(f"`{source_of(place, index)}` is a Python int")
     if not _is_kept(place, table):
         assumed.append(f"nothing writes into `{name}` during the loop")
-    new = _as(read, f"{made[0]}[{_source(place, index)}]")
-    return _said(place, "read the whole table once before the loop", assumed, place.replace(new), made[1])
+    new = _as(read, f"{made[0]}[{source_of(place, index)}]")
+    return said(place, "read the whole table once before the loop", assumed, place.replace(new), made[1])
 
 
 def _targets(loop: Loop) -> frozenset[str]:
@@ -262,13 +207,13 @@ def _counters(loop: Loop) -> Iterator[str]:
 # What is proved
 
 
-def _assumed(place: Place, walk: Walk) -> list[str]:
-    if _is_vector(place, walk, apart=True) and not _is_handed_on(place, walk):
+def assumed_of(place: Place, walk: Walk) -> list[str]:
+    if is_vector(place, walk, apart=True) and not _is_handed_on(place, walk):
         return []
-    return [f"nothing writes into `{_source(place, walk.schedule)}` during the loop"]
+    return [f"nothing writes into `{source_of(place, walk.schedule)}` during the loop"]
 
 
-def _is_vector(place: Place, walk: Walk, apart: bool = False) -> bool:
+def is_vector(place: Place, walk: Walk, apart: bool = False) -> bool:
     """Whether the schedule is proved to be a tensor; `apart`: one that only this function sees, elements aside."""
     frame, function = place.known.frame, place.function
     if frame is None or function is None:
@@ -317,22 +262,22 @@ def _as(read: Read, value: str) -> str:
     return value if same else f"{read.how}({value})"
 
 
-def _said(place: Place, what: str, assumed: Sequence[str], *edits: Edit | Sequence[Edit]) -> Fix:
+def said(place: Place, what: str, assumed: Sequence[str], *edits: Edit | Sequence[Edit]) -> Fix:
     if not assumed:
         return place.fix(Applicability.EXACT, what, *edits)
     return place.fix(Applicability.REVIEW, f"{what}, where {' and '.join(assumed)}", *edits)
 
 
-def _source(place: Place, node: ast.AST) -> str:
+def source_of(place: Place, node: ast.AST) -> str:
     return place.outline.source(place.outline.span(node))
 
 
-def _word(node: ast.AST) -> str:
+def word_of(node: ast.AST) -> str:
     match node:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return name.strip("_")
         case ast.Call(func=function):
-            return _word(function)
+            return word_of(function)
     return "steps"
 
 
