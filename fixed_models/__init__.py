@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from hostlint.fixed_models import h3_vdn as h3_vdn
     from hostlint.fixed_models import helios_dmd as helios_dmd
     from hostlint.fixed_models import helios_unipc as helios_unipc
+    from hostlint.fixed_models import qwen_image_vae as qwen_image_vae
     from hostlint.fixed_models import ring_attention as ring_attention
     from hostlint.fixed_models import sampled_decoding as sampled_decoding
     from hostlint.fixed_models import sensenova_u1 as sensenova_u1
@@ -29,6 +30,7 @@ __all__ = [
     "h3_vdn",
     "helios_dmd",
     "helios_unipc",
+    "qwen_image_vae",
     "ring_attention",
     "sampled_decoding",
     "sensenova_u1",

@@ -1,6 +1,7 @@
 """The corrected models are what `hostlint fix` makes of the faulty ones, byte for byte, and the scan has nothing to say about them."""
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -12,7 +13,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 FAULTY, FIXED = ROOT / "tests" / "faulty_models", ROOT / "fixed_models"
 NAMES = sorted(file.stem for file in FIXED.glob("*.py") if file.stem != "__init__")
 PROGRAMS = {"decode_loop", "denoise_loop", "denoise_schedule", "training_loop"}  # what the README scans; nobody corrects them
-MARK = re.compile(r"  # expect: (HL\d+(?:, HL\d+)*)$", re.MULTILINE)
+AT_REQUEST = {"qwen_image_vae"}  # the faults lie once a request: told with `--min-heat request`
+MARK = re.compile(r"  # expect(?: at request)?: (HL\d+(?:, HL\d+)*)$", re.MULTILINE)
 
 
 def unmarked(name: str) -> str:
@@ -36,8 +38,9 @@ def fixed(folder: Path, *options: str) -> dict[str, str]:
     (folder / "hostlint.toml").touch()
     for name in NAMES:
         (folder / f"{name}.py").write_text(unmarked(name), encoding="utf-8", newline="\n")
-    done = hostlint("fix", *options, ".", cwd=folder)
-    assert done.returncode in (0, 1), done.stderr
+    for names, heat in ((sorted({*NAMES} - AT_REQUEST), "call"), (sorted(AT_REQUEST), "request")):
+        done = hostlint("fix", *options, "--min-heat", heat, *(f"{name}.py" for name in names), cwd=folder)
+        assert done.returncode in (0, 1), done.stderr
     return {name: (folder / f"{name}.py").read_bytes().decode() for name in NAMES}
 
 
@@ -65,6 +68,20 @@ def test_the_scan_finds_nothing_in_the_corrected_models(tmp_path: Path) -> None:
         (tmp_path / f"{name}.py").write_bytes((FIXED / f"{name}.py").read_bytes())
     done = hostlint("scan", ".", "--output-format", "concise", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    for name in AT_REQUEST:
+        found = hostlint("scan", f"{name}.py", "--min-heat", "request", "--output-format", "json", cwd=tmp_path).stdout
+        assert json.loads(found)["findings"] == []
+
+
+@pytest.mark.parametrize("name", sorted(AT_REQUEST))
+def test_what_lies_once_a_request_is_found_there(name: str, tmp_path: Path) -> None:
+    (tmp_path / "hostlint.toml").touch()
+    text = (FAULTY / f"{name}.py").read_text(encoding="utf-8")
+    (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
+    report = json.loads(hostlint("scan", ".", "--min-heat", "request", "--output-format", "json", cwd=tmp_path).stdout)
+    found = {(one["line"], one["code"]) for one in report["findings"]}
+    marked = {(number, mark[1]) for number, line in enumerate(text.splitlines(), 1) if (mark := MARK.search(line))}
+    assert found == marked
 
 
 @pytest.mark.parametrize("name", NAMES)
