@@ -31,6 +31,7 @@ def sample(model: Embedding, x, host, steps: int):
         x = model(x, host)
     return x
 """
+UPLOADS = ("HL201", "HL202")
 KEPT = [
     (
         "torch.cos(torch.arange(half) / half).to(x.device)",
@@ -50,13 +51,14 @@ KEPT = [
 def test_numbers_are_kept_for_review(before: str, after: str) -> None:
     program = PROGRAM.format(before)
     assert fixed_text(program, "step.py") == program
-    assert f"        table = {after}\n" in fixed_text(program, "step.py", review=True)
+    assert f"        table = {after}\n" in fixed_text(program, "step.py", UPLOADS, review=True)
 
 
 LEFT = [
     "torch.randn(half).to(x.device)",
-    "torch.cos(torch.randn(half)).to(x.device)",
-    "(torch.arange(half) * torch.rand(())).to(x.device)",
+    "torch.cos(torch.randn(half) / half).to(x.device)",
+    "(torch.arange(half) / half * torch.rand(half)).to(x.device)",
+    "torch.exp(torch.arange(half) / half * host).to(x.device)",
     "torch.exp(torch.from_numpy(self.rows)).to(x.device)",
     "torch.exp(torch.tensor(np.cumsum(self.rows))).to(x.device)",
     "torch.tensor(sorted(self.means)).to(x.device)",
@@ -68,11 +70,11 @@ LEFT = [
 @pytest.mark.parametrize("left", LEFT)
 def test_what_may_be_other_numbers_is_left(left: str) -> None:
     program = PROGRAM.format(left)
-    assert fixed_text(program, "step.py", review=True) == program
+    assert fixed_text(program, "step.py", UPLOADS, review=True) == program
 
 
 def test_numbers_that_the_function_writes_are_left() -> None:
     program = PROGRAM.format("torch.tensor(self.means, device=x.device)")
     writing = program.replace("        half =", "        self.means[0] = 0.5\n        half =")
-    assert fixed_text(program, "step.py", review=True) != program
-    assert fixed_text(writing, "step.py", review=True) == writing
+    assert fixed_text(program, "step.py", UPLOADS, review=True) != program
+    assert fixed_text(writing, "step.py", UPLOADS, review=True) == writing
