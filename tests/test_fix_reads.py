@@ -187,6 +187,17 @@ def test_steps_that_others_see_are_for_review(head: str, inside: str, new_head: 
     assert fixed(walked(head, inside)) == (walked(new_head, new), {Applicability.REVIEW})
 
 
+def test_a_bound_that_may_be_none_is_not_compared_then() -> None:
+    counted = walked("i, t in enumerate(ticks)", "if n is None or t > n:\n    x = x + 1")
+    wanted = walked("i, t in enumerate(ticks)", "if n is None or ticks_inside[i]:\n    x = x + 1")
+    made = "ticks_inside = (ticks > n).tolist() if n is not None else []"
+    assert fixed(counted)[0] == wanted.replace("for ", f"{made}\nfor ")
+    plain = walked("t in ticks", "if n is None or t > n:\n    x = x + 1")
+    assert fixed(plain)[0] == plain
+    unset = "low = None\nif n:\n    low = n\n" + walked("t in ticks", "if n and t > low:\n    x = x + 1")
+    assert fixed(unset)[0] == unset
+
+
 TICKS_LEFT = {
     "bound anew": ("t in ticks", "t = t * 2\ns = t.item()"),
     "written to": ("t in ticks", "t += 1\ns = t.item()"),

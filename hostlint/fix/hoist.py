@@ -52,7 +52,7 @@ def hoisted(place: Place, line: int) -> Fix | None:
     if applicability(place) is Applicability.EXACT:
         reason = "nothing can change what it is made of, or write into it"
         return place.fix(Applicability.EXACT, f"compute it once before the loop: {reason}", edits)
-    assumed = "no call in the loop writes into what it is made of, or into the one result that all passes share"
+    assumed = "the loop runs, and no call in it writes into what it is made of, or into the one result that all passes share"
     return place.fix(Applicability.REVIEW, f"compute it once before the loop, where {assumed}", edits)
 
 

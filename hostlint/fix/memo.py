@@ -50,6 +50,7 @@ def kept_table(values, device, dtype=None):
 '''
 COMPUTED = frozenset({"exp", "exp2", "pow", "cos", "sin", "sqrt", "rsqrt", "log", "reciprocal", "tril", "triu", "float_power"})
 SHAPING = COMPUTED | {"float", "double", "half", "long", "unsqueeze", "view", "reshape", "neg"}
+REDUCED = frozenset({"max", "min", "sum", "len", "int", "float", "round", "abs"})  # Python's own, which make numbers
 SIZES = frozenset({"size", "dim", "numel", "get_device"})
 PLACES = ("device", "dtype")
 FACTORIES = frozenset({"arange", "linspace", "logspace", "zeros", "ones", "full", "eye"})
@@ -172,12 +173,12 @@ def _parts(node: ast.AST, local: frozenset[str]) -> Iterator[ast.expr | None]:
         case ast.Attribute(value=value) if chain(value):
             if names_in(node) & local:
                 yield node
-        case ast.Subscript(value=ast.Attribute(attr="shape"), slice=ast.Constant() | ast.UnaryOp()):
-            yield node
+        case ast.Subscript(value=value, slice=ast.Constant() | ast.UnaryOp()) if chain(value):
+            yield from [node] if names_in(node) & local else []  # the element: a list is no key
+        case ast.Call(func=ast.Name(id=name)) if name in REDUCED:
+            yield from [node] if names_in(node) & local else []
         case ast.Call(func=ast.Attribute(value=value, attr=method), args=given) if method in SIZES and chain(value):
             yield node if all(isinstance(one, ast.Constant | ast.UnaryOp) for one in given) else None
-        case ast.Call(func=ast.Name(id="len"), args=[one]) if chain(one):
-            yield node
         case ast.Call():
             yield from _parts_of_call(node, local)
         case _:
@@ -197,7 +198,7 @@ def _parts_of_call(call: ast.Call, local: frozenset[str]) -> Iterator[ast.expr |
 def _is_plain(place: Place, node: ast.expr, part: ast.expr) -> bool:
     """Whether a part is a number, a dtype or a device: by what it reads, or by where it stands."""
     match part:
-        case ast.Subscript() | ast.Call():
+        case ast.Subscript(value=ast.Attribute(attr="shape")) | ast.Call():
             return True
         case ast.Attribute(attr=name) if name in PLACES or name.endswith(PLACES):
             return True
@@ -248,6 +249,8 @@ def _parameter(node: ast.expr, source: str, taken: set[str]) -> str:
             wanted = name.lstrip("_") or "value"
         case ast.Call(func=ast.Attribute(attr=name)):
             wanted = name
+        case ast.Call(func=ast.Name(id=name)) if name in REDUCED - {"len"}:
+            wanted = "number"
         case ast.Call():
             wanted = "length"
         case _:

@@ -17,6 +17,7 @@ class Model(nn.Module):
     def __init__(self, width: int):
         super().__init__()
         self.half = width
+        self.sizes = [width, width - 1]
         self.mix = nn.Linear(width, width)
 
     def forward(self, x, n: int, dtype=torch.float32):
@@ -27,7 +28,7 @@ class Model(nn.Module):
 def made(x, n=3, dtype=torch.float32):
     model = Model.__new__(Model)
     nn.Module.__init__(model)
-    model.half, model.mix = 3, nn.Identity()
+    model.half, model.sizes, model.mix = 3, [3, 2], nn.Identity()
     return [model(x, n, dtype), model(x, n, dtype), model(x.double(), n, dtype)]
 """
 MASK = """kept(
@@ -45,6 +46,8 @@ KEPT = [
     ("torch.tril(torch.ones(self.half, 3)) * x", "kept(lambda half: torch.tril(torch.ones(half, 3)), self.half) * x"),
     ("torch.exp(torch.tril(torch.ones(self.half, 3)) * -0.1).cos()",
      "kept(lambda half: torch.exp(torch.tril(torch.ones(half, 3)) * -0.1).cos(), self.half)"),
+    ("torch.tril(torch.ones(self.sizes[0], 3)) - x", "kept(lambda size: torch.tril(torch.ones(size, 3)), self.sizes[0]) - x"),
+    ("torch.tril(torch.ones(max(self.sizes), 3)) - x", "kept(lambda number: torch.tril(torch.ones(number, 3)), max(self.sizes)) - x"),
     ("torch.tensor([0.1, -0.0, 3e-45], device=x.device)", "kept_table((0.1, -0.0, 3e-45), device=x.device)"),
     ("torch.tensor([[1], [2], [3]], dtype=x.dtype, device=x.device)", "kept_table(((1,), (2,), (3,)), dtype=x.dtype, device=x.device)"),
     ("torch.tensor([[1.0, 2.0, 3.0],], device=x.device)", "kept_table(((1.0, 2.0, 3.0),), device=x.device)"),
