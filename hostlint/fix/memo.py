@@ -72,9 +72,13 @@ def hoisted_or_kept(place: Place) -> Fix | None:
 
 def kept(place: Place) -> Fix | None:
     """`torch.arange(n, device=x.device)` to `kept(lambda n, device: torch.arange(n, device=device), n, x.device)`."""
-    found, function = expression(place), place.function
-    node = _widened(place, found) if found is not None else None
-    if node is None or function is None or any(isinstance(one, STRUCTURE) for one in ast.walk(node)):
+    found = expression(place)
+    return None if found is None else _kept(place, _widened(place, found)) or _kept(place, found)
+
+
+def _kept(place: Place, node: ast.expr) -> Fix | None:
+    function = place.function
+    if function is None or any(isinstance(one, STRUCTURE) for one in ast.walk(node)):
         return None
     if place.outline.meaning("torch", ()) != "torch" or place.outline.meaning("torch", place.path) != "torch":
         return None
@@ -108,6 +112,10 @@ def _widened(place: Place, node: ast.expr) -> ast.expr:
                 node, method = outer, None
             case ast.Attribute(value=value, attr=name) if value is node and name in SHAPING:
                 method = outer
+            case ast.Subscript(value=value, slice=ast.Slice(lower, upper, None)) if value is node:
+                if not all(one is None or _is_number(one, numbers) for one in (lower, upper)):
+                    break
+                node, method = outer, None
             case ast.Call(func=called, args=arguments, keywords=[]) if called is method:
                 if not all(_is_number(one, numbers) for one in arguments):
                     break

@@ -46,6 +46,7 @@ KEPT = [
     ("torch.tril(torch.ones(self.half, 3)) * x", "kept(lambda half: torch.tril(torch.ones(half, 3)), self.half) * x"),
     ("torch.exp(torch.tril(torch.ones(self.half, 3)) * -0.1).cos()",
      "kept(lambda half: torch.exp(torch.tril(torch.ones(half, 3)) * -0.1).cos(), self.half)"),
+    ("torch.tril(torch.ones(self.half, 3))[:2][1:] + x", "kept(lambda half: torch.tril(torch.ones(half, 3))[:2][1:], self.half) + x"),
     ("torch.tril(torch.ones(self.sizes[0], 3)) - x", "kept(lambda size: torch.tril(torch.ones(size, 3)), self.sizes[0]) - x"),
     ("torch.tril(torch.ones(max(self.sizes), 3)) - x", "kept(lambda number: torch.tril(torch.ones(number, 3)), max(self.sizes)) - x"),
     ("torch.tensor([0.1, -0.0, 3e-45], device=x.device)", "kept_table((0.1, -0.0, 3e-45), device=x.device)"),
