@@ -208,6 +208,8 @@ TICKS_LEFT = {
     "a bound that is computed": ("t in ticks", "if t > x.mean():\n    x = x + 1"),
     "the tensor is used": ("t in ticks", "s = t > 0 and n"),
     "the tensor of a chain is used": ("t in ticks", "s = 0 < t < 1"),
+    "perhaps no tensor": ("t in ticks", "s = t.item() if torch.is_tensor(t) else t"),
+    "perhaps a list": ("t in ticks", "s = t.item()\ny = ticks if isinstance(ticks, list) else None"),
     "a slice": ("t in ticks[1:]", "s = t.item()"),
     "a made list": ("t in list(ticks)", "s = t.item()"),
 }

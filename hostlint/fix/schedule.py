@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from hostlint.model import Fix
 
 BARS = re.compile(r"tqdm|progress|track|^bar$", re.IGNORECASE)  # what shows how far a loop is, and hands its elements on
+QUESTIONS = frozenset({"is_tensor", "isinstance", "hasattr"})
 HARMLESS = frozenset({"float", "int", "bool", "round", "abs", "len", "str"})
 
 
@@ -79,6 +80,8 @@ def walk_of(place: Place, name: str) -> Walk | None:
                 return None
             schedule, counter = found
             changed = {name, chain(schedule)}
+            if _is_asked(place.function, changed):
+                return None
             if len(bindings_of(loop, name)) != 1 or any(touches(one, other) for one in changed for other in written_in(loop)):
                 return None
             if counter and (len(bindings_of(loop, counter)) != 1 or counter in written_in(loop)):
@@ -87,6 +90,12 @@ def walk_of(place: Place, name: str) -> Walk | None:
         if bindings_of(loop, name):
             return None
     return None
+
+
+def _is_asked(function: ast.AST, names: set[str]) -> bool:
+    """Whether the function asks if one of these is a tensor: then it may be none."""
+    asked = [one for one in ast.walk(function) if isinstance(one, ast.Call) and chain(one.func).rpartition(".")[2] in QUESTIONS]
+    return any(chain(argument) in names for one in asked for argument in one.args[:1])
 
 
 def _walked(target: ast.expr, walked: ast.expr, name: str) -> tuple[ast.expr, str] | None:
