@@ -322,12 +322,13 @@ def kept(make, *key):
     if captures or torch.compiler.is_compiling():
         return make(*key)
     name = (make.__code__, *key, *map(type, key))
-    if name not in KEPT:
+    found = KEPT.get(name)
+    if found is None:
         if len(KEPT) >= 64:
             KEPT.clear()
         with torch.inference_mode(False):
-            KEPT[name] = make(*key)
-    return KEPT[name]
+            found = KEPT[name] = make(*key)
+    return found
 
 
 class Embedding(nn.Module):

@@ -446,7 +446,8 @@ def test_tools_to_debug_with_and_other_machines_are_cold() -> None:
     ("_maybe_dump_logits", "request"), ("plot_scores", "request"), ("rebalance_experts", "request"), ("capture_cuda_graphs", "request"),
     ("_capture_graph", "request"), ("set_timesteps", "request"), ("record_scores", "call"),
     ("process_input_requests", "request"), ("abort_req", "request"), ("self_check_while_busy", "request"), ("check_invariants", "request"),
-    ("request_finished", "request"), ("maybe_recover_ranks", "request"), ("_raise_stale", "cold"), ("_forward_mps_streamed", "cold"), ("process_request_batch", "call"), ("copy_cpu", "call"), ("build_graph", "call"), ("capture_hidden_states", "call"),
+    ("request_finished", "request"), ("maybe_recover_ranks", "request"), ("_raise_stale", "cold"), ("_forward_mps_streamed", "cold"),
+    ("process_request_batch", "call"), ("copy_cpu", "call"), ("build_graph", "call"), ("capture_hidden_states", "call"),
 ])  # fmt: skip
 def test_what_runs_beside_the_steps_is_no_step(name: str, level: str) -> None:
     assert not differences(main=f"""
@@ -510,7 +511,8 @@ def test_an_endless_loop_that_serves_requests_is_no_step_loop(name: str, level: 
 
 
 @pytest.mark.parametrize(("name", "level"), [
-    ("SamVideoProcessor", "request"), ("AudioAttnProcessor", "loop"), ("TextEncodingStage", "request"), ("VaeEncoderStep", "request"), ("ImagePreprocessStage", "request"), ("RefiningStage", "loop"),
+    ("SamVideoProcessor", "request"), ("AudioAttnProcessor", "loop"), ("TextEncodingStage", "request"),
+    ("VaeEncoderStep", "request"), ("ImagePreprocessStage", "request"), ("RefiningStage", "loop"),
 ])  # fmt: skip
 def test_a_stage_that_prepares_or_finishes_holds_no_step_loop(name: str, level: str) -> None:
     assert not differences(main=f"""

@@ -20,7 +20,9 @@ from hostlint.testing import check_example, marked_lines, unmarked
 MEASURED = Path(__file__).parents[1] / "hostlint" / "torch_ops" / "waits_h200.json"
 CASES = [(rule, example) for rule in registry.rules() for example in rule.examples]
 NAMES = [f"{rule.name}-{number}" for rule in registry.rules() for number, _ in enumerate(rule.examples, 1)]
-EVIDENCE = re.compile(r"^- `(?P<call>.+)`: (?P<verdict>free|host work|1 wait|\d+ waits|waits, not reported by the debug mode)$", re.MULTILINE)
+EVIDENCE = re.compile(
+    r"^- `(?P<call>.+)`: (?P<verdict>free|host work|1 wait|\d+ waits|waits, not reported by the debug mode)$", re.MULTILINE
+)
 
 
 @pytest.mark.parametrize(("rule", "example"), CASES, ids=NAMES)

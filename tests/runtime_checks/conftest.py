@@ -1,7 +1,7 @@
 """Most of these tests import torch; where it is not installed (`.ci/other-pythons`) those are not collected."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
@@ -23,3 +23,14 @@ def measured_names() -> Callable[..., dict[str, Any]]:
     spec.loader.exec_module(module)
     names: Callable[..., dict[str, Any]] = module.names
     return names
+
+
+@pytest.fixture
+def validated_distributions() -> Iterator[None]:
+    """torch.compile switches the validation of distributions off for the whole process: here it is on, as in a fresh one."""
+    from torch.distributions import Distribution
+
+    before = Distribution._validate_args
+    Distribution.set_default_validate_args(True)
+    yield
+    Distribution.set_default_validate_args(before)

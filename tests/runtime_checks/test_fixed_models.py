@@ -20,6 +20,7 @@ import torch
 from hostlint.runtime_checks import HostEvent, record_host_events
 from hostlint.runtime_checks.bits import difference
 
+pytestmark = pytest.mark.usefixtures("validated_distributions")
 ROOT = Path(__file__).resolve().parent.parent.parent
 FAULTY = ROOT / "tests" / "faulty_models"
 SPECIAL = (-0.0, float("inf"), float("nan"), 65504.0, 1e-7)
@@ -196,7 +197,7 @@ def corrected(name: str) -> Module:
 
 
 def rows() -> dict[str, list[str]]:
-    lines = (ROOT / "docs" / "fixed-models.md").read_text(encoding="utf-8").splitlines()
+    lines = (ROOT / "docs" / "fixed-models.md").read_text(encoding="utf-8").partition("\n## ")[0].splitlines()
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| `")]
     return {first.strip("`"): others for first, *others in cells}
 

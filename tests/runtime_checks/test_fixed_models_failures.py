@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 
+pytestmark = pytest.mark.usefixtures("validated_distributions")
 ROOT = Path(__file__).resolve().parent.parent.parent
 LINALG_ERROR: type[Exception] = torch.linalg.LinAlgError  # type: ignore[attr-defined]  # torch's stubs leave it out
 Module = Any  # a model's file: each has names of its own
