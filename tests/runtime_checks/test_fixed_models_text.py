@@ -23,7 +23,7 @@ def unmarked(name: str) -> str:
 
 def rows() -> dict[str, list[str]]:
     """The page's table: a system's cells by its name."""
-    lines = (ROOT / "docs" / "fixed-models.md").read_text(encoding="utf-8").splitlines()
+    lines = (ROOT / "docs" / "fixed-models.md").read_text(encoding="utf-8").partition("\n## ")[0].splitlines()
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| `")]
     return {first.strip("`"): others for first, *others in cells}
 
