@@ -1,6 +1,7 @@
 """Most of these tests import torch; where it is not installed (`.ci/other-pythons`) those are not collected."""
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -9,7 +10,8 @@ from typing import Any
 import pytest
 
 _HERE = Path(__file__).parent
-_NEEDING_TORCH = [file.name for file in _HERE.glob("test_*.py") if "\nimport torch\n" in file.read_text(encoding="utf-8")]
+_NEEDS_TORCH = re.compile(r"^import torch$|^from hostlint\.runtime_checks\.simulated", re.MULTILINE)
+_NEEDING_TORCH = [file.name for file in _HERE.glob("test_*.py") if _NEEDS_TORCH.search(file.read_text(encoding="utf-8"))]
 collect_ignore = [] if find_spec("torch") else _NEEDING_TORCH
 
 
