@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import torch
 
+from hostlint.runtime_checks.complaints import sync_complaint
 from hostlint.runtime_checks.cuda_waits import watching_cuda
 from hostlint.runtime_checks.frames import caller_outside_torch
 from hostlint.runtime_checks.permissions import CallSites
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from hostlint.runtime_checks.events import HostEvent
 
 R = TypeVar("R")
-FRAMES = 6  # shown of each stack
 
 
 class no_cuda_sync(ContextDecorator):  # noqa: N801  a context manager, named as one
@@ -72,15 +72,7 @@ class Violations:
             self.events.append(event)
 
     def describe(self) -> str:
-        count = sum(event.waits for event in self.events)
-        return "\n".join([f"{count} host-device sync(s)", *(line for event in self.events for line in describe_event(event))])
-
-
-def describe_event(event: HostEvent) -> list[str]:
-    """What happened and the innermost frames of its stack, a line each."""
-    times = f", {event.waits} times" if event.waits > 1 else ""
-    spent = f", {event.blocked_s * 1e3:.2f} ms" if event.blocked_s is not None else ""
-    return [f"  {event.kind}: {event.call}{times}{spent}", *(f"    {frame}" for frame in event.stack[:FRAMES])]
+        return sync_complaint(self.events)
 
 
 def assert_no_cuda_sync(fn: Callable[..., R], *args: object, allow: Iterable[str] = (), **kwargs: object) -> R:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from hostlint.runtime_checks.cuda_sync import describe_event
+from hostlint.runtime_checks.complaints import sync_complaint
 from hostlint.runtime_checks.events import EventKind, HostEvent
 from hostlint.runtime_checks.frames import caller_outside_torch
 from hostlint.runtime_checks.permissions import CallSites
@@ -53,11 +53,9 @@ class HostSyncLimit:
 
     def complaint(self, events: Iterable[HostEvent]) -> str | None:
         counted = [event for event in events if self._counts(event)]
-        count = sum(event.waits for event in counted)
-        if count <= self.max_syncs:
+        if sum(event.waits for event in counted) <= self.max_syncs:
             return None
-        limit = f", {self.max_syncs} allowed" if self.max_syncs else ""
-        return "\n".join([f"{count} host-device sync(s){limit}", *(line for event in counted for line in describe_event(event))])
+        return sync_complaint(counted, f", {self.max_syncs} allowed" if self.max_syncs else "")
 
     def _counts(self, event: HostEvent) -> bool:
         return event.kind not in PAUSES and event.allowed is None and not self.sites.cover(caller_outside_torch(event.stack))
