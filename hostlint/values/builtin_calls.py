@@ -88,7 +88,7 @@ def _partial(arguments: Sequence[Argument], keywords: Keywords) -> Value:
 
 def _parameter(arguments: Sequence[Argument], keywords: Keywords) -> Value:
     inner = arguments[0].value if arguments else UNKNOWN
-    return Value(Place.DEVICE, "it is a module's parameter", Confidence.LIKELY, rank0=inner.rank0, vector=inner.vector)
+    return Value(Place.DEVICE, "it is a module's parameter", Confidence.LIKELY, rank0=inner.rank0, vector=inner.vector, bare=True)
 
 
 def _same(arguments: Sequence[Argument], keywords: Keywords) -> Value:

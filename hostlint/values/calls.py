@@ -172,7 +172,7 @@ _PLACING = frozenset({"to", "cuda", "cpu", "numpy", "item", "tolist", "size", "d
 
 
 def _parameters(*, named: bool = False) -> Value:
-    one = Value(Place.DEVICE, "it is a module's parameter", Confidence.LIKELY)
+    one = Value(Place.DEVICE, "it is a module's parameter", Confidence.LIKELY, bare=True)
     return Value(Place.PYTHON, detail=ListOf(Value(Place.PYTHON, detail=Items("tuple", (PYTHON, one))) if named else one))
 
 

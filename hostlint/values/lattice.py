@@ -83,6 +83,7 @@ def _same_place(a: Value, b: Value) -> Value:
         a.large and b.large,
         detail=_join_details(a.detail, b.detail),
         output=a.output and b.output,
+        bare=strong.bare,
     )
 
 
@@ -169,7 +170,7 @@ def _combined(best: Value, place: Place, tensors: Sequence[Value], values: Seque
     integer = _common({value.integer for value in tensors}) if not unknown else None
     fresh = place is Place.HOST and all(value.fresh for value in tensors)
     large = place is Place.HOST and any(value.large for value in tensors)
-    return Value(place, best.why, confidence, rank0, vector, boolean, integer, fresh=fresh, large=large)
+    return Value(place, best.why, confidence, rank0, vector, boolean, integer, fresh=fresh, large=large, bare=best.bare)
 
 
 def _common(flags: set[bool | None]) -> bool | None:

@@ -1,7 +1,6 @@
 """What `base.name` is: attributes of tensors, of the project's objects and modules, and of things that the scan cannot see into."""
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -22,7 +21,6 @@ TENSOR_METADATA = frozenset({
     "shape", "ndim", "is_cuda", "is_cpu", "is_meta", "is_leaf", "is_sparse", "is_quantized", "is_nested", "requires_grad", "grad_fn",
     "layout", "names", "itemsize", "nbytes", "_version", "placements", "device_mesh",
 })
-OWN = re.compile(r"is a module's parameter|of a module$|is a buffer or parameter|`torch\.\w+` at line")
 SCHEDULES = frozenset({"timesteps"})
 TENSOR_PARTS = frozenset({"T", "mT", "H", "mH", "data", "real", "imag", "grad", "values", "indices"})
 
@@ -66,7 +64,7 @@ def _of_tensor(frame: Frame, base: Value, name: str) -> Value:
         return replace(base, fresh=False, detail=None)
     if not base.is_device or table_method(name) is not None:
         return Value(Place.PYTHON, detail=Method(base, name))
-    hung = OWN.search(base.why) or (name not in DEVICE_ATTRIBUTES and frame.evaluator.conventions.is_setting(name))
+    hung = base.bare or (name not in DEVICE_ATTRIBUTES and frame.evaluator.conventions.is_setting(name))
     if hung and not base.output:  # what code hangs on a tensor, and the settings of a module that was moved: numbers, lists, states
         return Value(Place.UNKNOWN, detail=Method(base, name))
     confidence = min(base.confidence, Confidence.LIKELY)  # a model's output object: its parts live where it does
@@ -175,14 +173,14 @@ def _unstored(frame: Frame, cid: ClassId, name: str, known: Value) -> Value:
 def _registered(frame: Frame, cid: ClassId, name: str) -> Value | None:
     """A buffer or parameter of a module, which moves with it."""
     if name in frame.evaluator.registered_names(cid):
-        return Value(Place.DEVICE, f"`self.{name}` is a buffer or parameter, which moves with its module", Confidence.LIKELY)
+        return Value(Place.DEVICE, f"`self.{name}` is a buffer or parameter, which moves with its module", Confidence.LIKELY, bare=True)
     return None
 
 
 def _of_external_instance(base: Value, detail: ExternalInstance, name: str) -> Value:
     if detail.classes[0].startswith("torch.nn."):
         if name in {"weight", "bias", "running_mean", "running_var"}:
-            return Value(Place.DEVICE, f"`{name}` of a module", Confidence.LIKELY)
+            return Value(Place.DEVICE, f"`{name}` of a module", Confidence.LIKELY, bare=True)
         if name == "device":
             return Value(Place.PYTHON, detail=Device("unknown"))
     return Value(Place.PYTHON, detail=Method(base, name))

@@ -133,7 +133,7 @@ def dtype_flags(value: Value) -> tuple[bool | None, bool | None]:
 
 
 def _placed_on(target: Target, base: Value) -> Value:
-    return replace(base, place=target.place, why=target.why, confidence=min(base.confidence, target.confidence))
+    return replace(base, place=target.place, why=target.why, confidence=min(base.confidence, target.confidence), bare=True)
 
 
 def _factory(op: Op, bound: Bound, line: int) -> Value:
@@ -153,7 +153,7 @@ def _factory(op: Op, bound: Bound, line: int) -> Value:
     why = f"`{op.name}` at line {line} has no `device=`, so it is made on the host"
     pinned = bound.get("pin_memory")
     is_pinned = pinned is not None and not (isinstance(pinned.value.detail, Literal) and not pinned.value.detail.value)
-    return replace(base, place=Place.HOST, why=why, fresh=True, pinned=is_pinned)
+    return replace(base, place=Place.HOST, why=why, fresh=True, pinned=is_pinned, bare=True)
 
 
 def _factory_flags(op: Op, bound: Bound, base: Value) -> Value:

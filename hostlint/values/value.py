@@ -38,6 +38,7 @@ class Value:
     large: bool = False
     detail: Detail | None = None  # what kind of Python object: see hostlint.values.detail
     output: bool = False  # what the call of a module returned: perhaps an object whose parts are tensors
+    bare: bool = False  # torch or a module made this tensor itself: what hangs on it is what code hangs there, no part of an output
 
     @property
     def is_device(self) -> bool:
