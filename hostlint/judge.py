@@ -191,6 +191,7 @@ def _fact(path: str, function: str, meeting: Meeting, heat: Heat) -> Fact:
         heat=heat,
         measured=meeting.measured,
         detail=meeting.detail,
+        repeated=meeting.repeated,
     )
 
 
@@ -233,6 +234,7 @@ class Words:
             heat=fact.heat,
             kind_evidence=fact.evidence,
             statement=fact.statement,
+            parts=fact.repeated.others if fact.repeated is not None else (),
         )
 
     def _expression(self, span: Span) -> cst.BaseExpression:

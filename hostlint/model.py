@@ -101,6 +101,7 @@ class Finding:
     kind_evidence: str
     fix: Fix | None = None
     statement: tuple[int, int] = (0, 0)  # first and last line of the enclosing statement, for suppressions
+    parts: tuple[Span, ...] = ()  # other places of the same cause, which are told with this one
     confirmed: Confirmed | None = field(default=None, compare=False)  # what a run said of it; no part of what it is
 
     @property

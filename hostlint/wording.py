@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 from hostlint.model import HeatLevel
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import libcst as cst
 
     from hostlint.facts.fact import Fact
@@ -43,6 +45,23 @@ def _reached(fact: Fact) -> str:
 def happens(fact: Fact) -> str:
     """As `when`, for what is wrong at any heat: a place that no step is seen to reach is named by its function."""
     return when(fact) if fact.heat.chain else f"whenever `{fact.function.rpartition('.')[2]}` runs"
+
+
+def amount(fact: Fact) -> str:
+    """How much is done again, as a clause: `, with lines 7 and 9 in 12 launches`; "" where it is one launch, or not counted."""
+    if fact.repeated is None:
+        return ""
+    lines = sorted({span.line for span in fact.repeated.others} - {fact.span.line})
+    words = [f"with line{'s' * (len(lines) > 1)} {listed(lines)}"] if lines else []
+    unit = "operations of the host" if fact.repeated.on_host else "launches"
+    words += [f"in {fact.repeated.launches} {unit}"] if fact.repeated.launches > 1 else []
+    return f", {' '.join(words)}" if words else ""
+
+
+def listed(numbers: Sequence[int]) -> str:
+    """`4, 7 and 9`."""
+    words = [str(number) for number in numbers]
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
 def waits(fact: Fact, subject: str) -> str:

@@ -34,7 +34,7 @@ from hostlint.facts.kinds import FactKind
 from hostlint.fix.block_casts import cast_once
 from hostlint.model import Applicability, Severity
 from hostlint.rule import Example, Problem, Rule
-from hostlint.wording import when, whole
+from hostlint.wording import amount, when, whole
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
-    same = f"`{whole(node)}` casts the same tensor in every block, {when(fact)}: {fact.evidence}"
+    same = f"`{whole(node)}` casts the same tensor in every block{amount(fact)}, {when(fact)}: {fact.evidence}"
     return Problem(f"{same}; cast `{fact.detail or fact.subject}` once before that loop and hand it down, then the cast here is free")
 
 

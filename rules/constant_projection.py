@@ -19,7 +19,8 @@ The same operations on the same tensors give the same bits.
 ## Not flagged
 Layers of which anything depends on the latents or the time; text that the blocks change (joint attention); models that only training
 calls, where each batch brings its own text; vectors (pooled text, guidance), which cost next to nothing; branches for callers that left
-the prepared tensor out; what a loop of the same function repeats (loop-invariant-work has that).
+the prepared tensor out; what a loop of the same function repeats (loop-invariant-work has that). Keys and values of one text are one
+finding.
 
 ## Evidence
 By the calls that the project makes, or by convention: a `forward` that takes both the time (`timestep`, `sigma`, `t`) and the text
@@ -36,7 +37,7 @@ from typing import TYPE_CHECKING
 from hostlint.facts.kinds import FactKind
 from hostlint.model import Severity
 from hostlint.rule import Example, Problem, Rule
-from hostlint.wording import when, whole
+from hostlint.wording import amount, when, whole
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -45,9 +46,8 @@ if TYPE_CHECKING:
 
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
-    return Problem(
-        f"`{whole(node)}` gives the same result {when(fact)}: {fact.evidence}; compute it once for each request and branch, and hand it in"
-    )
+    same = f"`{whole(node)}` gives the same result{amount(fact)}, {when(fact)}: {fact.evidence}"
+    return Problem(f"{same}; compute it once for each request and branch, and hand it in")
 
 
 RULE = Rule(
@@ -125,7 +125,7 @@ class CrossAttention(nn.Module):
     def forward(self, x, context):
         q = self.to_q(x)
         k = self.to_k(context)  # expect
-        v = self.to_v(context)  # expect
+        v = self.to_v(context)
         return (q @ k.mT).softmax(-1) @ v
 
 

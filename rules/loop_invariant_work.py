@@ -24,6 +24,9 @@ loop's variable or on a name that the loop binds; tensors that are written to in
 kept value, or of the first pass only. A cast to the type that a tensor has already is free in torch: the finding rests on the types being
 different.
 
+Works that go into one another, or bind one name in several branches, are one finding, at the first of them. One launch on a single element
+or on a number for each sample (time steps, guidance scales, sizes) is `possible` only.
+
 ## Evidence
 By the graph of values: no operand is bound, iterated or written to in the loop. None of these calls makes the host wait; they cost their
 launches and their time on the device, which nobody has measured for yours.
@@ -39,7 +42,7 @@ from hostlint.facts.kinds import FactKind
 from hostlint.fix.hoist import hoisted
 from hostlint.model import Applicability, Severity
 from hostlint.rule import Example, Problem, Rule
-from hostlint.wording import when, whole
+from hostlint.wording import amount, when, whole
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -50,9 +53,8 @@ if TYPE_CHECKING:
 
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
-    return Problem(
-        f"`{whole(node)}` gives the same result in every pass, {when(fact)}: {fact.evidence}; compute it once before the loop and use that"
-    )
+    same = f"`{whole(node)}` gives the same result in every pass{amount(fact)}, {when(fact)}: {fact.evidence}"
+    return Problem(f"{same}; compute it once before the loop and use that")
 
 
 def fix(place: Place) -> Fix | None:

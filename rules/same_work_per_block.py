@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 from hostlint.facts.kinds import FactKind
 from hostlint.model import Severity
 from hostlint.rule import Example, Problem, Rule
-from hostlint.wording import when, whole
+from hostlint.wording import amount, when, whole
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
-    same = f"`{whole(node)}` gives the same result in every block, {when(fact)}: {fact.evidence}"
+    same = f"`{whole(node)}` gives the same result in every block{amount(fact)}, {when(fact)}: {fact.evidence}"
     return Problem(f"{same}; compute it once before the loop over the blocks and hand it down")
 
 

@@ -84,7 +84,8 @@ from torch import nn
 
 
 def table(t, half: int):
-    return t[:, None] * torch.exp(torch.arange(half, device=t.device) * -0.1)
+    powers = torch.arange(half, device=t.device).float() * -0.1 / (half + 1)
+    return t[:, None] * powers.exp().clamp(max=1.0).sqrt()
 
 
 class Embed(nn.Module):

@@ -10,6 +10,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class Repeated:
+    """How much a place does again: the launches of one time (0: not counted), and the other places that are told with it."""
+
+    launches: int = 0
+    others: tuple[Span, ...] = ()
+    on_host: bool = False  # operations of the host, no launches
+
+
+@dataclass(frozen=True, slots=True)
 class Fact:
     """What a rule is given. `subject` is the value that is read or moved, in source words (`loss`, `x.sum()`)."""
 
@@ -26,3 +35,4 @@ class Fact:
     measured: str  # what the table of torch says: "measured on H200, torch 2.11: ..." or "not measured: ..."
     detail: str = ""  # rule-specific: which condition held, e.g. "0-dim index", "alpha"
     source: str = ""  # of the enclosing statement (of a compound one: its header), for rules that look at what is done with the value
+    repeated: Repeated | None = None  # of work that is redone

@@ -88,7 +88,7 @@ def compare(patch: Patch, mended: Sequence[Entry], others: Sequence[Entry], now:
             left.append(Entry(found, same.known))
         elif stays is not None:
             refused.append((stays, "the finding would stay"))
-        elif any(_uncovers(patch, one, found, after) for one in mended):
+        elif any(_is_part(patch, one, code, offset) or _uncovers(patch, one, found, after) for one in mended):
             left.append(Entry(found))
         else:
             reason = f"{code} {found.name} would come in its place"
@@ -105,6 +105,12 @@ def _inside(one: Entry, other: Entry) -> bool:
 def _covers(patch: Patch, entry: Entry, offset: int) -> bool:
     start, end = patch.moved_span(entry.finding.span)
     return start <= offset < max(end, start + 1)
+
+
+def _is_part(patch: Patch, entry: Entry, code: str, offset: int) -> bool:
+    """Whether a finding was told with a mended one, as another place of the same cause: it is next."""
+    parts = entry.finding.parts if entry.finding.code == code else ()
+    return any(start <= offset < end for start, end in map(patch.moved_span, parts))
 
 
 def _uncovers(patch: Patch, entry: Entry, found: Finding, after: Text) -> bool:

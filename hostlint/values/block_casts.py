@@ -3,11 +3,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from hostlint.facts.fact import Repeated
 from hostlint.facts.graph import Op, operands
 from hostlint.facts.kinds import FactKind
 from hostlint.heat.words import Walk, loop_walks
 from hostlint.model import Confidence
 from hostlint.values.block_work import PARTS, TABLES
+from hostlint.values.causes import Work, gathered, others
 from hostlint.values.constancy import MANY_CALLERS, argument_of
 from hostlint.values.conventions import MASK_NAMES
 from hostlint.values.detail import Dtype
@@ -43,6 +45,8 @@ class BlockCasts:
 
     def meetings(self, fid: FunctionId, is_hot: Callable[[int], bool], places: Places) -> Iterator[Meeting]:
         outline = self._evaluator.index.function(fid)
+        found: list[Work] = []
+        whys: dict[int, str] = {}
         for call in outline.calls:
             name = call.chain.rpartition(".")[2]
             if call.node < 0 or not (name in CASTS or name == "to") or not is_hot(call.region):
@@ -53,8 +57,16 @@ class BlockCasts:
             why = (self._shared(fid, position, DEPTH, cast) or self._by_name(fid, position)) if wanted else ""
             spot = places(call, outline.calls) if why else None
             if spot is not None:
-                name = outline.params[position].name
-                yield Meeting(FactKind.CAST_PER_BLOCK, site_of(call, spot), call.chain, why, Confidence.LIKELY, UNMEASURED, name)
+                found.append(Work(call, spot, position))
+                whys[call.node] = why
+        for works in gathered(self._evaluator.graph_of(fid), found, key_is_cause=True):
+            call, spot, position = works[0]
+            repeated = Repeated(others=others(spot, works))
+            name = outline.params[position].name
+            yield Meeting(
+                FactKind.CAST_PER_BLOCK, site_of(call, spot), call.chain, whys[call.node], Confidence.LIKELY, UNMEASURED, name,
+                repeated=repeated,
+            )  # fmt: skip
 
     def _cast_parameter(self, fid: FunctionId, call: Call) -> int:
         """The parameter that is cast, as it is or as a view; -1 for anything else, and where the type may be what it is already."""

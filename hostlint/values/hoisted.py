@@ -4,25 +4,29 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from hostlint.facts.graph import Op
+from hostlint.facts.fact import Repeated
+from hostlint.facts.graph import Op, operands
 from hostlint.facts.kinds import FactKind
 from hostlint.heat.words import Walk, loop_walks
 from hostlint.model import Confidence
+from hostlint.values.causes import Work, gathered, others, spokesman
 from hostlint.values.constancy import METADATA, PLACES, SETUPS, Constancy, Steady
 from hostlint.values.constancy import PURE as BUILTINS
 from hostlint.values.detail import Dtype, External, ExternalInstance, Instance, Method
 from hostlint.values.judging import Meeting
 from hostlint.values.loops import VIEWS
-from hostlint.values.rebuilt import UNMEASURED, reachable, site_of
+from hostlint.values.rebuilt import UNMEASURED, site_of
 from hostlint.values.value import Place
+from hostlint.values.worth import LEAST
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from hostlint.facts.schema import Call
-    from hostlint.facts.spans import Places, Spot
+    from hostlint.facts.spans import Places
     from hostlint.index import FunctionId
     from hostlint.values.evaluator import Evaluator, Frame
+    from hostlint.values.worth import Worth
 
 CASTS = frozenset({"float", "half", "bfloat16", "double", "bool", "long", "int", "type"})
 WORK = frozenset({
@@ -43,32 +47,48 @@ TENSOR_PARTS = frozenset({"T", "mT", "H", "real", "imag"})
 class Hoisted:
     """Finds work in the loops of one function that could be done once before them."""
 
-    def __init__(self, evaluator: Evaluator, constancy: Constancy) -> None:
+    def __init__(self, evaluator: Evaluator, constancy: Constancy, worth: Worth) -> None:
         self._evaluator = evaluator
         self._constancy = constancy
+        self._worth = worth
 
     def meetings(self, fid: FunctionId, is_hot: Callable[[int], bool], places: Places) -> Iterator[Meeting]:
         outline = self._evaluator.index.function(fid)
-        found: list[tuple[Call, Spot, int]] = []
+        found: list[Work] = []
         for call in outline.calls:
             if call.region and call.node >= 0 and self._is_work(call) and is_hot(call.region):
                 loop = self._constancy.step_loop(fid, call.region)
                 spot = places(call, outline.calls) if loop and self._same(fid, call, loop) else None
                 if spot is not None and spot.chosen_by.isdisjoint(outline.regions[loop].targets):  # else in one pass only
-                    found.append((call, spot, loop))
-        for call, spot, loop in found:
-            if not any(self._is_part(fid, call, spot, *other[:2]) for other in found):
-                line = outline.regions[loop].line
-                yield Meeting(
-                    FactKind.INVARIANT_WORK, site_of(call, spot), call.chain, f"every operand is bound before the loop at line {line}",
-                    Confidence.LIKELY, UNMEASURED, str(line),
-                )  # fmt: skip
+                    found.append(Work(call, spot, loop))
+        for works in gathered(self._evaluator.graph_of(fid), found):
+            yield self._told(fid, works)
 
-    def _is_part(self, fid: FunctionId, call: Call, spot: Spot, other: Call, there: Spot) -> bool:
-        """Whether a larger expression of the same statement is told already."""
-        if call is other or spot.statement != there.statement:
-            return False
-        return call.node in reachable(self._evaluator.graph_of(fid), [other.node])
+    def _told(self, fid: FunctionId, works: Sequence[Work]) -> Meeting:
+        """The first of the works that go into one thing speaks for all, in its statement the largest."""
+        call, spot, loop = spokesman(self._evaluator.graph_of(fid), works)
+        line = self._evaluator.index.function(fid).regions[loop].line
+        launches = len({work.call.node for work in works})
+        tensors = list(self._tensors(fid, call))
+        tiny = launches < LEAST and bool(tensors) and all(self._worth.is_tiny(fid, node) for node in tensors)
+        return Meeting(
+            FactKind.INVARIANT_WORK, site_of(call, spot), call.chain, f"every operand is bound before the loop at line {line}",
+            Confidence.POSSIBLE if tiny else Confidence.LIKELY, UNMEASURED, str(line), repeated=Repeated(others=others(spot, works)),
+        )  # fmt: skip
+
+    def _tensors(self, fid: FunctionId, call: Call) -> Iterator[int]:
+        """The tensors that a call works on, also those in a list."""
+        frame = self._evaluator.frame(fid)
+        item: Any = frame.graph.nodes[call.node]
+        callee: Any = frame.graph.nodes[item[2]]
+        given = [*item[3], *([callee[2]] if callee[0] == Op.ATTR and not isinstance(frame.value(item[2]).detail, External) else ())]
+        while given:
+            node = given.pop()
+            part: Any = frame.graph.nodes[node]
+            if part[0] in (Op.SEQUENCE, Op.BINOP):  # `[x, x]`, `[x] * 2`
+                given.extend(operands(part))
+            elif frame.value(node).is_tensor:
+                yield node
 
     def _is_work(self, call: Call) -> bool:
         name = call.chain.rpartition(".")[2]

@@ -14,6 +14,7 @@ from hostlint.values.value import Place, Value
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from hostlint.facts.fact import Repeated
     from hostlint.facts.graph import Site
     from hostlint.torch_ops.spec import Op as TableOp
     from hostlint.torch_ops.spec import Wait
@@ -36,6 +37,7 @@ class Meeting:
     detail: str = ""
     at_use: bool = False  # a constructor whose object waits each time it is used
     wrong: bool = False  # results or memory suffer, however seldom the place runs
+    repeated: Repeated | None = None
 
 
 def facts_of(value: Value, *, element: bool = False) -> ArgumentFacts:

@@ -4,23 +4,26 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from hostlint.facts.fact import Repeated
 from hostlint.facts.graph import Op
 from hostlint.facts.kinds import FactKind
 from hostlint.model import Confidence
+from hostlint.values.causes import Work, gathered, others
 from hostlint.values.judging import Meeting
 from hostlint.values.per_step import is_projection
 from hostlint.values.rebuilt import reachable, site_of
 from hostlint.values.value import Place
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from hostlint.facts.schema import Call
-    from hostlint.facts.spans import Places, Spot
+    from hostlint.facts.spans import Places
     from hostlint.index import FunctionId
     from hostlint.values.evaluator import Evaluator
     from hostlint.values.per_step import StepConstancy
 
+KEYS = re.compile(r"(^|[._])(to_)?(k|key|wk|kv)(_proj|_linear)?$")
 CACHES = re.compile(r"cache|past_key", re.IGNORECASE)
 UNMEASURED = "not measured: a matrix product and its launches for each repetition, more where the tensors are gathered over ranks"
 
@@ -36,17 +39,31 @@ class Projected:
         outline = self._evaluator.index.function(fid)
         if any(CACHES.search(param.name) for param in outline.params):
             return  # it is handed the place to keep them in
-        found: list[tuple[Call, Spot, str]] = []
+        found: list[Work] = []
+        whys: dict[int, str] = {}
         for call in outline.calls:
             why = self._why(fid, call) if call.node >= 0 and is_hot(call.region) else ""
             spot = places(call, outline.calls) if why else None
             if spot is not None and not spot.fills:
-                found.append((call, spot, why))
+                found.append(Work(call, spot, self._rests_on(fid, call)))
+                whys[call.node] = why
         if found and self._is_called_again(fid):
             return
-        for call, spot, why in found:
-            if not self._is_told(fid, call, spot, found):
-                yield Meeting(FactKind.CONSTANT_PROJECTION, site_of(call, spot), call.chain, why, Confidence.LIKELY, UNMEASURED)
+        graph = self._evaluator.graph_of(fid)
+        told = [work for work in found if not self._is_told(fid, work, found)]
+        for works in gathered(graph, told, key_is_cause=True):
+            call, spot, _ = next((work for work in works if KEYS.search(work.call.chain)), works[0])
+            repeated = Repeated(others=others(spot, works))
+            why = whys[call.node]
+            yield Meeting(
+                FactKind.CONSTANT_PROJECTION, site_of(call, spot), call.chain, why, Confidence.LIKELY, UNMEASURED, repeated=repeated
+            )
+
+    def _rests_on(self, fid: FunctionId, call: Call) -> int:
+        """The tensor that a layer is given: keys and values of one text are one cause."""
+        item: Any = self._evaluator.graph_of(fid).nodes[call.node]
+        given = [*item[3], *(value for _, value in item[4])]
+        return int(given[0]) if len(given) == 1 else -call.node
 
     def _why(self, fid: FunctionId, call: Call) -> str:
         """Why everything that a layer is given is the same at every step; "" where it may not be, or the call is no layer's."""
@@ -69,15 +86,15 @@ class Projected:
                 return True
         return False
 
-    def _is_told(self, fid: FunctionId, call: Call, spot: Spot, found: list[tuple[Call, Spot, str]]) -> bool:
+    def _is_told(self, fid: FunctionId, work: Work, found: Sequence[Work]) -> bool:
         """In one statement the outermost layer speaks for those inside it; of a chain over statements the first one."""
         graph = self._evaluator.graph_of(fid)
-        for other, there, _ in found:
-            if other is call:
+        for other in found:
+            if other is work:
                 continue
-            same = spot.statement == there.statement
-            if same and call.node in reachable(graph, [other.node]):
+            same = work.spot.statement == other.spot.statement
+            if same and work.call.node in reachable(graph, [other.call.node]):
                 return True
-            if not same and other.node in reachable(graph, [call.node]):
+            if not same and other.call.node in reachable(graph, [work.call.node]):
                 return True
         return False

@@ -1,16 +1,18 @@
 """Constants that are built again on a step's path: from numbers that stay the same, by the same few factories."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from hostlint.facts.fact import Repeated
 from hostlint.facts.graph import Op, Site, SiteKind, operands
 from hostlint.facts.kinds import FactKind
 from hostlint.heat.words import Walk, loop_walks
-from hostlint.model import Confidence
+from hostlint.model import Span
 from hostlint.values.constancy import Steady
 from hostlint.values.detail import External
 from hostlint.values.judging import Meeting
 from hostlint.values.loops import HEAD_OPS, VIEWS, around
+from hostlint.values.value import Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -19,8 +21,10 @@ if TYPE_CHECKING:
     from hostlint.facts.schema import Call
     from hostlint.facts.spans import Places, Spot
     from hostlint.index import FunctionId
-    from hostlint.values.constancy import Constancy
+    from hostlint.values.chains import Chains
+    from hostlint.values.constancy import Constancy, Verdict
     from hostlint.values.evaluator import Evaluator
+    from hostlint.values.worth import Worth
 
 CONTENT = frozenset({"arange", "linspace", "logspace", "eye", "tril_indices", "triu_indices", "vander", "range"})
 INDICES = frozenset({"arange", "range", "linspace", "eye"})
@@ -35,29 +39,52 @@ PLACEMENT = frozenset({"device", "dtype", "layout", "requires_grad", "pin_memory
 UNMEASURED = "not measured: one launch or more for each repetition, and the host's time to make it"
 
 
+class _Found(NamedTuple):
+    call: Call
+    spot: Spot
+    verdict: Verdict
+    sizes: Sequence[int]
+
+
 class Rebuilt:
     """Finds the constants that the functions of a project build again."""
 
-    def __init__(self, evaluator: Evaluator, constancy: Constancy) -> None:
+    def __init__(self, evaluator: Evaluator, constancy: Constancy, chains: Chains, worth: Worth) -> None:
         self._evaluator = evaluator
         self._constancy = constancy
+        self._chains = chains
+        self._worth = worth
 
     def meetings(self, fid: FunctionId, is_hot: Callable[[int], bool], places: Places) -> Iterator[Meeting]:
-        """Every constant that a hot place of the function builds again, once for each chain of operations."""
+        """Every constant that a hot place of the function builds again, once for each thing that it goes into."""
         outline = self._evaluator.index.function(fid)
-        told: set[tuple[int, int]] = set()  # statements
+        found: dict[int, _Found] = {}
         for call in outline.calls:
             if call.node >= 0 and call.chain.rpartition(".")[2] in NAMES and is_hot(call.region):
-                verdict = self._rebuilt(fid, call)
-                where = places(call, outline.calls) if verdict else None
-                if verdict and where is not None and where.statement not in told:
-                    told.add(where.statement)
-                    yield Meeting(
-                        FactKind.REBUILT_CONSTANT, site_of(call, where), call.chain, verdict[1], Confidence.LIKELY, UNMEASURED, verdict[0]
-                    )
+                rebuilt = self._rebuilt(fid, call)
+                spot = places(call, outline.calls) if rebuilt is not None else None
+                if rebuilt is not None and spot is not None:
+                    found[call.node] = _Found(call, spot, *rebuilt)
+        for chain in self._chains.of(fid, list(found)) if found else ():
+            yield self._told(fid, [found[node] for node in chain.seeds], chain.launches)
 
-    def _rebuilt(self, fid: FunctionId, call: Call) -> tuple[str, str] | None:
-        """How steady the content of what a factory makes is, and why; None where it changes or is not known."""
+    def _told(self, fid: FunctionId, found: Sequence[_Found], launches: int) -> Meeting:
+        """The first of the constants that go into one thing, with the others by their lines."""
+        first = found[0]
+        sizes = [node for one in found for node in one.sizes]
+        square = any(one.call.chain.rpartition(".")[2] in TRIANGLES | {"eye"} for one in found)
+        launches += sum(one.call.chain.rpartition(".")[2] in TRIANGLES for one in found)  # of the ones that they are cut from
+        confidence = self._worth.of_constant(fid, first.call.region, sizes, launches, square)
+        others = tuple(dict.fromkeys(Span(*one.spot.span) for one in found[1:] if one.spot.statement != first.spot.statement))
+        verdict = min((one.verdict for one in found), key=lambda verdict: verdict.steady)
+        on_host = self._evaluator.frame(fid).value(first.call.node).place is Place.HOST
+        return Meeting(
+            FactKind.REBUILT_CONSTANT, site_of(first.call, first.spot), first.call.chain, verdict.why, confidence, UNMEASURED,
+            verdict.steady.name.lower(), repeated=Repeated(launches, others, on_host),
+        )  # fmt: skip
+
+    def _rebuilt(self, fid: FunctionId, call: Call) -> tuple[Verdict, Sequence[int]] | None:
+        """How steady the content of what a factory makes is, and what decides its size; None where it changes or is not known."""
         frame = self._evaluator.frame(fid)
         node: Any = frame.graph.nodes[call.node]
         if node[0] != Op.CALL or node[5]:
@@ -81,12 +108,12 @@ class Rebuilt:
             return None
         if not verdict.steady or (verdict.steady > Steady.LOOP and not self._is_costly(fid, call)):
             return None
-        return verdict.steady.name.lower(), verdict.why
+        return verdict, content
 
     def _is_costly(self, fid: FunctionId, call: Call) -> bool:
         """Whether more than one small index is at stake: every block or a loop makes it, or a mask or table is computed from it alone."""
         name = call.chain.rpartition(".")[2]
-        if name not in INDICES or self._constancy.step_loop(fid, call.region) or self._in_blocks(fid):
+        if name not in INDICES or self._constancy.step_loop(fid, call.region) or self._worth.in_blocks(fid):
             return True
         nodes: Any = self._evaluator.graph_of(fid).nodes
         same = {call.node}  # the index, seen as another shape or type
@@ -104,16 +131,6 @@ class Rebuilt:
                 parts = [part for part in (node[3:5] if node[0] == Op.BINOP else node[3]) if part not in same]
                 if len(parts) < 2 and not same.isdisjoint(operands(node)) and self._constancy.all_of(fid, parts).steady:
                     return True
-        return False
-
-    def _in_blocks(self, fid: FunctionId, depth: int = 2) -> bool:
-        """Whether a loop over layers calls the function, or calls what calls it."""
-        for edge in self._evaluator.surroundings.callers(fid) if depth else ():
-            outline = self._evaluator.index.function(edge.caller)
-            loop = self._constancy.step_loop(edge.caller, outline.calls[edge.call_index].region)
-            layers = loop and loop_walks(outline.regions[loop].text, outline.regions[loop].targets) is Walk.LAYERS
-            if edge.certain and (layers or self._in_blocks(edge.caller, depth - 1)):
-                return True
         return False
 
     def _follows_data(self, fid: FunctionId, region: int, nodes: Sequence[int]) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from hostlint.facts.kinds import FactKind
 from hostlint.values.block_casts import BlockCasts
 from hostlint.values.block_work import BlockConstancy, BlockWork
+from hostlint.values.chains import Chains
 from hostlint.values.constancy import Constancy
 from hostlint.values.environment import Environment
 from hostlint.values.hoisted import Hoisted
@@ -20,6 +21,7 @@ from hostlint.values.serving import Serving
 from hostlint.values.size_tables import SizeTables
 from hostlint.values.unregistered import Unregistered
 from hostlint.values.value_keys import ValueKeys
+from hostlint.values.worth import Worth
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -46,15 +48,16 @@ class Redone:
     def __init__(self, evaluator: Evaluator, loops: StepLoops) -> None:
         self._index = evaluator.index
         constancy = Constancy(evaluator, loops)
-        self._rebuilt = Rebuilt(evaluator, constancy)
-        self._hoisted = Hoisted(evaluator, constancy)
+        worth = Worth(evaluator, constancy)
+        self._size_tables = SizeTables(evaluator)
+        self._hoisted = Hoisted(evaluator, constancy, worth)
+        self._rebuilt = Rebuilt(evaluator, constancy, Chains(evaluator, constancy, self._hoisted, self._size_tables), worth)
         self._casts = BlockCasts(evaluator, constancy, self._hoisted)
         self._blocks = BlockWork(evaluator, BlockConstancy(evaluator, constancy, self._hoisted), self._hoisted)
         self._environment = Environment(evaluator, constancy)
         self._unregistered = Unregistered(evaluator)
         self._log_lines = LogLines(evaluator)
         self._serving = Serving(evaluator)
-        self._size_tables = SizeTables(evaluator)
         identity = Identity(evaluator)
         self._feeds = Feeds(evaluator, identity)
         self._value_keys = ValueKeys(evaluator, constancy, identity)

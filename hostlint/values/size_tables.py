@@ -59,7 +59,7 @@ class SizeTables:
         outline = self._evaluator.index.function(fid)
         if any(GROWING.search(param.name) for param in outline.params):
             return
-        if outline.owner < 0 and self._makes(fid) >= LEAST:
+        if outline.owner < 0 and self.makes(fid) >= LEAST:
             return  # a helper itself, told where it is called
         for call in outline.calls:
             target = self._target(fid, call) if call.node >= 0 and is_hot(call.region) else None
@@ -81,7 +81,7 @@ class SizeTables:
         outline = self._evaluator.index.function(detail.function)
         if outline.owner >= 0 and not outline.flags & FunctionFlag.STATIC:
             return None
-        return detail.function if self._makes(detail.function) >= LEAST else None
+        return detail.function if self.makes(detail.function) >= LEAST else None
 
     def _is_called_by_size(self, fid: FunctionId, call: Call, target: FunctionId) -> bool:
         frame = self._evaluator.frame(fid)
@@ -113,7 +113,7 @@ class SizeTables:
                 return False
         return bool(SIZES.search(name)) and value.place in (Place.PYTHON, Place.UNKNOWN)
 
-    def _makes(self, fid: FunctionId, depth: int = DEPTH) -> int:
+    def makes(self, fid: FunctionId, depth: int = DEPTH) -> int:
         """How many calls and writes in a function make something on the device; -1 where it may do anything else."""
         if fid not in self._pure:
             self._pure[fid] = -1
@@ -147,7 +147,7 @@ class SizeTables:
         item: Any = frame.graph.nodes[call.node] if call.node >= 0 else (-1,)
         detail = frame.value(item[2]).detail if item[0] == Op.CALL else None
         if isinstance(detail, Function):
-            return self._makes(detail.function, depth - 1) if depth else -1
+            return self.makes(detail.function, depth - 1) if depth else -1
         if isinstance(detail, External):
             harmless = _is_harmless(detail.name.removeprefix("builtins."))
         else:

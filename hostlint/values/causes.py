@@ -1,0 +1,63 @@
+"""One cause, one finding: works of a function that go into one another, or bind one name in several branches, are told together."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hostlint.facts.graph import Op
+from hostlint.model import Span
+from hostlint.values.rebuilt import reachable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from hostlint.facts.graph import FunctionGraph
+    from hostlint.facts.schema import Call
+    from hostlint.facts.spans import Spot
+
+
+class Work(NamedTuple):
+    """A call whose result could be kept; `key`: what it rests on (a loop, a parameter), which those of one cause share."""
+
+    call: Call
+    spot: Spot
+    key: int
+
+
+def gathered(graph: FunctionGraph, works: Sequence[Work], key_is_cause: bool = False) -> list[list[Work]]:
+    """The works by cause, first things first; `key_is_cause`: what rests on the same thing is told together, joined or not."""
+    below = [reachable(graph, [work.call.node]) for work in works]
+    bound = [set(pair) for pair in _bound_together(graph)]
+    groups: list[list[int]] = []
+    for number, work in enumerate(works):
+        mine = [
+            group for group in groups
+            if any(
+                works[one].key == work.key and (key_is_cause or _is_one(works[one], work, below[one], below[number], bound))
+                for one in group
+            )
+        ]
+        groups = [group for group in groups if group not in mine] + [[*(one for group in mine for one in group), number]]
+    return [[works[number] for number in sorted(group)] for group in sorted(groups, key=min)]
+
+
+def _is_one(one: Work, other: Work, below: set[int], under: set[int], bound: Sequence[set[int]]) -> bool:
+    if one.call.node in under or other.call.node in below:
+        return True
+    return any({one.call.node, other.call.node} <= nodes for nodes in bound)
+
+
+def _bound_together(graph: FunctionGraph) -> Iterator[Sequence[int]]:
+    nodes: Sequence[Any] = graph.nodes
+    return (node[2] for node in nodes if node[0] == Op.PHI)
+
+
+def spokesman(graph: FunctionGraph, works: Sequence[Work]) -> Work:
+    """The one that is told: of the first statement's works the one that the others there go into."""
+    first = min(works, key=lambda work: work.spot.statement)
+    here = [work for work in works if work.spot.statement == first.spot.statement]
+    return max(here, key=lambda work: (len(reachable(graph, [work.call.node]) & {one.call.node for one in here}), -work.call.node))
+
+
+def others(told: Spot, works: Sequence[Work]) -> tuple[Span, ...]:
+    """The places in other statements."""
+    return tuple(dict.fromkeys(Span(*work.spot.span) for work in works if work.spot.statement != told.statement))

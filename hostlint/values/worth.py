@@ -1,0 +1,121 @@
+"""Whether repeated work is worth telling: how often a step does it, in how many launches, and whether its size grows with the tokens."""
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from hostlint.facts.graph import Op, operands
+from hostlint.heat.words import Walk, loop_walks
+from hostlint.model import Confidence
+from hostlint.values.constancy import Steady
+from hostlint.values.detail import Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hostlint.index import FunctionId
+    from hostlint.values.constancy import Constancy
+    from hostlint.values.evaluator import Evaluator
+
+MANY = 6  # launches on a few elements, once a step: about 30 microseconds of the host's time
+LEAST = 2  # launches on a tensor that grows with the tokens
+BATCH = re.compile(r"(^|[._])(bs|bsz|b|batch(_size)?|num_(seqs|reqs|requests|prompts|images))$", re.IGNORECASE)
+WIDTH = re.compile(r"(^|[._])(\w*dims?(_\w+)?|half(_\w+)?|channels|hidden(_size)?|embed_size|num_heads|head_\w+)$", re.IGNORECASE)
+TINY = re.compile(
+    r"(^|[._])(\w*(time_?steps?|time_ids|guidance(_scale)?|sigmas?|noise_level|pooled\w*|lengths?|lens|scales?|ratios?|alphas?|betas?|"
+    r"seeds?|fps|strength|rates?|counts?|epsilon|eps|lr|sizes?|shapes?))$",
+    re.IGNORECASE,
+)
+METHODS = re.compile(r"(\.(to|cuda|float|half|bfloat16|type|detach|clone|contiguous|repeat|expand|unsqueeze|view|reshape))+$")
+PARTS = re.compile(r"(Block|Layer|Attention|Attn|Processor)\w*$")
+PAIR = 2  # axes: tokens and features
+LARGE = 4096  # elements
+BLOCKS_AWAY = 2  # calls between the loop over the blocks and the place
+
+
+class Worth:
+    """Answers for places of any function."""
+
+    def __init__(self, evaluator: Evaluator, constancy: Constancy) -> None:
+        self._evaluator = evaluator
+        self._constancy = constancy
+        self._blocks: dict[tuple[FunctionId, int], bool] = {}
+
+    def is_repeated(self, fid: FunctionId, region: int) -> bool:
+        """Whether one step comes by more than once: in every block, or in the passes of a loop that does not walk over steps."""
+        outline = self._evaluator.index.function(fid)
+        loop = self._constancy.step_loop(fid, region)
+        if loop and loop_walks(outline.regions[loop].text, outline.regions[loop].targets) is not Walk.STEPS:
+            return True
+        owner = self._evaluator.index.owner(fid)
+        part = owner is not None and PARTS.search(self._evaluator.index.klass(owner).name)
+        return bool(part) or self.in_blocks(fid)
+
+    def in_blocks(self, fid: FunctionId, depth: int = BLOCKS_AWAY) -> bool:
+        """Whether a loop over layers calls the function, or calls what calls it."""
+        if (fid, depth) not in self._blocks:
+            self._blocks[fid, depth] = False
+            self._blocks[fid, depth] = self._is_in_blocks(fid, depth)
+        return self._blocks[fid, depth]
+
+    def _is_in_blocks(self, fid: FunctionId, depth: int) -> bool:
+        for edge in self._evaluator.surroundings.callers(fid) if depth else ():
+            outline = self._evaluator.index.function(edge.caller)
+            loop = self._constancy.step_loop(edge.caller, outline.calls[edge.call_index].region)
+            layers = loop and loop_walks(outline.regions[loop].text, outline.regions[loop].targets) is Walk.LAYERS
+            if edge.certain and (layers or self.in_blocks(edge.caller, depth - 1)):
+                return True
+        return False
+
+    def of_constant(self, fid: FunctionId, region: int, sizes: Sequence[int], launches: int, square: bool) -> Confidence:
+        """How surely a constant of these sizes is worth keeping: a few launches on a few elements are told to who asks for all."""
+        if launches >= MANY or self.is_repeated(fid, region):
+            return Confidence.LIKELY
+        if self._constancy.step_loop(fid, region) and not self._are_literal(fid, sizes):
+            return Confidence.LIKELY  # moved before its loop it costs nobody anything
+        grows = any(self._grows(fid, node) for node in sizes)
+        large = grows or self._is_large(fid, sizes) or (square and not self._are_literal(fid, sizes))
+        return Confidence.LIKELY if large and launches >= LEAST else Confidence.POSSIBLE
+
+    def is_tiny(self, fid: FunctionId, node: int) -> bool:
+        """Whether a tensor is known to hold a few elements: one, or a number for each sample by its name."""
+        frame = self._evaluator.frame(fid)
+        return bool(frame.value(node).rank0) or bool(TINY.search(METHODS.sub("", frame.node_name(node))))
+
+    def _grows(self, fid: FunctionId, node: int) -> bool:
+        """Whether a size follows the tokens or pixels: the length of an axis that is neither the batch's nor the features'."""
+        frame = self._evaluator.frame(fid)
+        name = frame.node_name(node)
+        item: Any = frame.graph.nodes[node]
+        if BATCH.search(name) or WIDTH.search(name) or item[0] == Op.CONST:
+            return False
+        if item[0] == Op.UNPACK and _is_shape(frame.graph.nodes, item[2]):
+            return bool(item[3] != item[4] - 1 and (item[3] or item[4] == PAIR))
+        if item[0] == Op.INDEX and _is_shape(frame.graph.nodes, item[2]):
+            return not self._is_small_axis(fid, item[3])
+        if item[0] == Op.CALL and (callee := frame.graph.nodes[item[2]])[0] == Op.ATTR and callee[3] == "size":
+            return not any(self._is_small_axis(fid, part) for part in item[3])
+        if item[0] in (Op.ATTR, Op.GLOBAL, Op.FREE, Op.IMPORT):
+            return False
+        if item[0] == Op.PARAM:
+            return self._constancy.of(fid, node).steady is not Steady.FIXED
+        return any(self._grows(fid, part) for part in (operands(item)[1:] if item[0] == Op.CALL else operands(item)) if part < node)
+
+    def _is_small_axis(self, fid: FunctionId, index: int) -> bool:
+        """The batch's or the features', by convention the first and the last."""
+        detail = self._evaluator.frame(fid).value(index).detail
+        return isinstance(detail, Literal) and detail.value in (0, -1)
+
+    def _is_large(self, fid: FunctionId, sizes: Sequence[int]) -> bool:
+        return max(self._literals(fid, sizes), default=0) >= LARGE
+
+    def _are_literal(self, fid: FunctionId, sizes: Sequence[int]) -> bool:
+        return len(self._literals(fid, sizes)) == len(sizes)
+
+    def _literals(self, fid: FunctionId, sizes: Sequence[int]) -> list[int]:
+        details = [self._evaluator.frame(fid).value(node).detail for node in sizes]
+        return [detail.value for detail in details if isinstance(detail, Literal) and isinstance(detail.value, int)]
+
+
+def _is_shape(nodes: Any, node: int) -> bool:
+    return bool(nodes[node][0] == Op.ATTR and nodes[node][3] == "shape")

@@ -1,0 +1,192 @@
+"""One thing that is built again is one finding, and a few launches on a few elements are told to those alone who ask for all."""
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hostlint.engine import ScanRequest, raw_scan
+from hostlint.model import Confidence, Finding
+from hostlint.project import SourceFile
+from hostlint.scan import scan_text
+
+MODEL = """\
+import torch
+from torch import nn
+
+
+class Rope(nn.Module):
+    def __init__(self, width: int, pairs, longest: int):
+        super().__init__()
+        self.width = width
+        self.pairs = pairs
+        self.longest = longest
+        self.mix = nn.Linear(width, width)
+        self.register_buffer("powers", torch.ones(width), persistent=False)
+
+    def forward(self, x, seen):
+        rows, columns = x.shape[1], x.shape[2]
+        {body}
+        return self.mix(x) * out
+"""
+
+
+def found(text: str, code: str = "HL301") -> list[Finding]:
+    """At any confidence."""
+    raw = raw_scan(ScanRequest(Path(), (SourceFile("model.py", Path("model.py"), True, "model", text),)))
+    assert not raw.errors
+    return sorted((one for one in raw.findings if one.code == code), key=lambda one: one.sort_key)
+
+
+def in_forward(*lines: str) -> list[Finding]:
+    return found(MODEL.replace("{body}", "\n        ".join(lines)))
+
+
+def lines_of(findings: list[Finding]) -> list[tuple[int, list[int]]]:
+    return [(one.span.line - 16, [part.line - 16 for part in one.parts]) for one in findings]
+
+
+ONE_THING = {
+    "outer": [
+        "a = torch.arange(rows, device=x.device).float()", "b = torch.arange(columns, device=x.device).float()", "out = torch.outer(a, b)",
+    ],
+    "grid": ["a = torch.linspace(0, 1, rows) * 2", "b = torch.linspace(0, 1, columns) * 2", "out = torch.stack(torch.meshgrid(a, b), 0)"],
+    "joined after turning": [
+        "a = torch.arange(rows, device=x.device)[:, None].cos()", "b = torch.arange(columns, device=x.device)[None].sin()",
+        "both = [a.expand(rows, columns), b.expand(rows, columns)]", "out = torch.cat(both, dim=-1)",
+    ],
+    "through a buffer": ["a = torch.arange(rows, device=x.device) * 1.5", "b = torch.arange(columns) ** 2", "out = (a + self.powers) * b"],
+    "written into one": [
+        "out = torch.zeros(rows, 2, device=x.device)", "out[:, 0] = torch.arange(rows, device=x.device) + 1",
+        "out[:, 1] = torch.arange(rows, device=x.device) + 2",
+    ],
+    "one branch or the other": [
+        "if self.longest > 4:", "    out = torch.arange(rows, device=x.device).cos()", "else:",
+        "    out = torch.arange(rows, device=x.device).sin()",
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("body", ONE_THING.values(), ids=ONE_THING)
+def test_what_goes_into_one_thing_is_told_once(body: list[str]) -> None:
+    makers = [number for number, line in enumerate(body) if "arange" in line or "linspace" in line]
+    assert lines_of(in_forward(*body)) == [(makers[0], makers[1:])]
+
+
+TWO_THINGS = {
+    "two tables": ["a = torch.arange(rows).cos()", "b = torch.arange(columns).sin()", "out = x * a[:, None] * b"],
+    "joined by the activations": ["a = torch.arange(rows).exp()", "b = torch.arange(columns).exp() + seen", "out = torch.outer(a, b)"],
+    "handed to a module": ["a = torch.arange(rows).exp()", "b = torch.arange(columns).exp()", "out = self.mix(a) + b"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("body", TWO_THINGS.values(), ids=TWO_THINGS)
+def test_what_the_activations_join_are_two_things(body: list[str]) -> None:
+    assert lines_of(in_forward(*body)) == [(0, []), (1, [])]
+
+
+def test_the_message_says_how_much_and_where() -> None:
+    (one,) = in_forward(*ONE_THING["outer"])
+    assert "builds the same values again, with line 17 in 5 launches, on every call" in one.message
+    (host,) = in_forward(*ONE_THING["grid"])
+    assert "with line 17 in 5 operations of the host" in host.message
+
+
+SMALL = {
+    "frequencies of a time step": ["f = torch.exp(torch.arange(self.width // 2, device=x.device) * -0.1)", "out = seen[:, None] * f"],
+    "one number for each sample": ["out = torch.arange(x.shape[0], device=x.device) * rows"],
+    "a few elements": ["out = torch.linspace(0, 1, 8, device=x.device) ** 2"],
+    "the batch, unpacked": ["many, _, _, _ = x.shape", "out = torch.arange(many, device=x.device) * rows"],
+    "features": ["out = torch.exp(torch.arange(x.shape[-1], device=x.device) * 0.5)"],
+    "pairs of features": ["out = torch.arange(x.size(-1) // 2, device=x.device).exp() * 0.5"],
+}
+WORTH = {
+    "tokens": ["out = torch.exp(torch.arange(rows, device=x.device) * 0.5)"],
+    "tokens, unpacked": ["tokens, _ = x[0].shape", "out = torch.arange(tokens, device=x.device) * 0.5"],
+    "tokens by size()": ["out = torch.arange(x.size(1), device=x.device).cos()"],
+    "a square": ["out = torch.tril(torch.ones(self.longest, self.longest, device=x.device))"],
+    "many elements": ["out = torch.linspace(0, 1, 65536, device=x.device) ** 2"],
+    "many launches": ["out = torch.exp(torch.arange(self.width, device=x.device).float() * -0.1 / self.width).cos() + 1"],
+}
+
+
+@pytest.mark.parametrize("body", SMALL.values(), ids=SMALL)
+def test_a_few_launches_on_a_few_elements_are_possible(body: list[str]) -> None:
+    assert [one.confidence for one in in_forward(*body)] == [Confidence.POSSIBLE]
+
+
+@pytest.mark.parametrize("body", WORTH.values(), ids=WORTH)
+def test_what_grows_or_takes_many_launches_is_likely(body: list[str]) -> None:
+    assert [one.confidence for one in in_forward(*body)] == [Confidence.LIKELY]
+
+
+@pytest.mark.parametrize("name", ["CrossAttention", "DecoderLayer", "AttnProcessor"])
+def test_what_every_block_repeats_is_likely(name: str) -> None:
+    text = MODEL.replace("Rope", name).replace("{body}", "\n        ".join(SMALL["frequencies of a time step"]))
+    assert [one.confidence for one in found(text)] == [Confidence.LIKELY]
+
+
+LOOP = """\
+import torch
+
+net = torch.nn.Linear(8, 8).cuda()
+
+
+def sample(x, image, time_ids, guided: bool, steps: int):
+    image, time_ids = image.cuda(), time_ids.cuda()
+    for step in range(steps):
+        {body}
+        x = net(x * step)
+    return x
+"""
+
+
+def in_loop(*lines: str) -> list[tuple[int, list[int], Confidence]]:
+    findings = found(LOOP.replace("{body}", "\n        ".join(lines)), "HL302")
+    return [(one.span.line - 9, [part.line - 9 for part in one.parts], one.confidence) for one in findings]
+
+
+def test_work_that_goes_into_one_thing_is_told_once() -> None:
+    assert in_loop("half = image.half()", "warm = half.exp()", "x = x + torch.softmax(warm, -1)") == [(0, [1, 2], Confidence.LIKELY)]
+    assert in_loop("half = image.half()", "x = x + half", "x = x + torch.softmax(image, -1)") == [
+        (0, [], Confidence.LIKELY), (2, [], Confidence.LIKELY),
+    ]  # fmt: skip
+    branches = ["if guided:", "    both = torch.cat([image] * 2)", "else:", "    both = torch.cat([image, image, image])", "x = x + both"]
+    assert in_loop(*branches) == [(1, [3], Confidence.LIKELY)]
+
+
+def test_one_launch_on_a_number_for_each_sample_is_possible() -> None:
+    assert in_loop("x = x + torch.cat([time_ids] * 2)") == [(0, [], Confidence.POSSIBLE)]
+    assert in_loop("x = x + torch.cat([time_ids] * 2)", "x = x + torch.cat([image, time_ids])")[1][2] is Confidence.LIKELY
+    assert in_loop("both = torch.cat([time_ids] * 2)", "x = x + both.half()") == [(0, [1], Confidence.LIKELY)]
+
+
+def test_both_keys_and_values_of_a_text_are_one_finding() -> None:
+    text = """\
+import torch
+from torch import nn
+
+
+class Cross(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.to_q, self.to_k, self.to_v = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x, context, other):
+        v = self.to_v(context)
+        k = self.to_k(context)
+        return self.to_q(x) @ k.mT @ v
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList(Cross() for _ in range(4))
+
+    def forward(self, x, t, context):
+        for block in self.blocks:
+            x = block(x * t, context, x)
+        return x
+"""
+    assert [(one.span.line, [part.line for part in one.parts]) for one in found(text, "HL306")] == [(12, [11])]
+    assert "with line 11" in scan_text(text)[0][0].message
