@@ -24,6 +24,7 @@ class Outline:
     def __init__(self, text: str) -> None:
         self.lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
         self._text = text
+        self._scopes: dict[ast.AST, dict[str, list[ast.AST]]] = {}
 
     @cached_property
     def tree(self) -> ast.Module:
@@ -90,12 +91,17 @@ class Outline:
         inside a function counts where it is the function's only one, stands at the top of its body, and comes before the place.
         """
         for scope in (node for node in reversed(path) if isinstance(node, SCOPES)):
-            bindings = _bindings(scope).get(name, [])
+            bindings = self._bindings(scope).get(name, [])
             if bindings and (not isinstance(scope, ast.ClassDef) or scope is _innermost(path)):
                 return self._imported(name, bindings, getattr(scope, "body", ()), path)
         if name in self._rebound:
             return ""
-        return self._imported(name, _bindings(self.tree).get(name, []), self.tree.body, ())
+        return self._imported(name, self._bindings(self.tree).get(name, []), self.tree.body, ())
+
+    def _bindings(self, scope: ast.AST) -> dict[str, list[ast.AST]]:
+        if scope not in self._scopes:
+            self._scopes[scope] = _bindings(scope)
+        return self._scopes[scope]
 
     def _imported(self, name: str, bindings: Sequence[ast.AST], body: object, path: Sequence[ast.AST]) -> str:
         if len(bindings) != 1 or not isinstance(body, list) or bindings[0] not in body:
