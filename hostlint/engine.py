@@ -11,7 +11,7 @@ from hostlint import registry
 from hostlint.cache import Cache, digest
 from hostlint.comments import Comments
 from hostlint.comments import parse as parse_comments
-from hostlint.facts.store import FactStore, load, stamp
+from hostlint.facts.store import FactStore, load, on_disk, stamp
 from hostlint.model import FileError, Finding, HeatLevel
 from hostlint.pool import chunks, spread
 
@@ -44,6 +44,7 @@ class ScanRequest:
     progress: Callable[[str, int, int], None] | None = None
     whole_project: bool = False  # also judge files that were not given: a hook's changed files may have heated them
     fixes: bool = False  # ask the rules for their fixes too
+    patched: bool = False  # the texts are those files with fixes in them, which bring only names that nobody asks for
     at_least: HeatLevel = HeatLevel.COLD  # files with hostlint's comments are judged at any heat, for unused suppressions
 
 
@@ -164,7 +165,7 @@ def _judge_files(request: ScanRequest, store: FactStore, index: ProjectIndex, wa
     def work(files: Sequence[int]) -> list[Judged]:
         return [judge.file(file, HeatLevel.COLD if store.stored[file].has_comments else request.at_least) for file in files]
 
-    reuse = Reuse(request.cache, _settings(request), store, index, heat)
+    reuse = Reuse(request.cache, _settings(request), store, index, heat, *_names(request, store))
     judged = reuse.recall(wanted)
     missing = [file for file in wanted if file not in judged]
     runs = chunks(missing, lambda file: len(store.stored[file].graphs), JUDGE_CHUNK)
@@ -172,8 +173,25 @@ def _judge_files(request: ScanRequest, store: FactStore, index: ProjectIndex, wa
     tick = (lambda done: progress("judging", done, len(runs))) if progress is not None else None
     for run, results in zip(runs, spread(work, runs, request.jobs, tick), strict=True):
         judged.update(zip(run, results, strict=True))
-    reuse.keep({file: judged[file] for file in missing})
+    reuse.keep(judged, missing)
     return judged
+
+
+def _names(request: ScanRequest, store: FactStore) -> tuple[bytes, bytes]:
+    """What names mean in the project, and what they mean to all files that have no fixes: what a fix only adds (an import, a helper) is
+    nothing that another file can have asked for, so that none is judged again for that."""
+    from hostlint.facts.seen import only_came
+
+    seen = [one.seen for one in store.stored]
+    others = list(seen)
+    patched = [number for number, one in enumerate(store.stored) if one.source.text is not None] if request.patched else []
+    if patched:
+        before = on_disk([store.stored[number].source for number in patched], request.cache, request.jobs)
+        shared = {star for outline in store.outlines() for star in outline.stars}
+        for number, one in zip(patched, before.stored, strict=True):
+            if one.source.module not in shared and only_came(one.seen, seen[number]):
+                others[number] = one.seen
+    return digest(b"".join(seen)), digest(b"".join(others))
 
 
 def _wanted(request: ScanRequest, store: FactStore) -> list[int]:

@@ -88,7 +88,7 @@ def scan(
         if not errors:
             hooks.warn("no Python files under the given paths")
         return Outcome(ScanResult((), errors, Summary()), settings, sources)
-    raw = _raw(settings, files, only_files, jobs, hooks, wish.fixes)
+    raw = _raw(settings, files, only_files, jobs, hooks, wish)
     shown_findings, suppressed = _sift(raw, settings, given, only_files)
     baselined: tuple[Finding, ...] = ()
     if known is not None:
@@ -98,7 +98,7 @@ def scan(
     return Outcome(ScanResult(shown_findings, errors, summary), settings, sources, tuple(given.values()), raw.digests, suppressed)
 
 
-def _raw(settings: Settings, files: tuple[SourceFile, ...], only_files: bool, jobs: int | None, hooks: Hooks, fixes: bool) -> RawScan:
+def _raw(settings: Settings, files: tuple[SourceFile, ...], only_files: bool, jobs: int | None, hooks: Hooks, wish: Wish) -> RawScan:
     config = settings.config
     cache = Cache(settings.cache_dir, hooks.warn) if settings.cache_dir else None
     try:
@@ -116,7 +116,8 @@ def _raw(settings: Settings, files: tuple[SourceFile, ...], only_files: bool, jo
                 cache=cache,
                 progress=hooks.progress,
                 whole_project=only_files,
-                fixes=fixes,
+                fixes=wish.fixes,
+                patched=bool(wish.texts),
                 at_least=settings.min_heat,
             )
         )

@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,7 +35,7 @@ class Stored:
     digest: bytes
     outline: bytes
     graphs: bytes
-    names: bytes  # a digest of what other files can see of this one without looking into its functions
+    seen: bytes  # what other files can see of this one without looking into its functions
     has_comments: bool
     error: FileError | None = None
 
@@ -72,16 +73,27 @@ def load(
     files: Sequence[SourceFile], store: Cache | None, digests: Mapping[str, bytes], jobs: int, progress: Progress | None
 ) -> FactStore:
     """The facts of the files, in their order; `digests` are the contents that are known without reading."""
-    keys = {f.path: _key(f, digests[str(f.file)]) for f in files if f.text is None and str(f.file) in digests}
+    known = {f.path: digest(f.text.encode()) for f in files if f.text is not None}
+    known |= {f.path: digests[str(f.file)] for f in files if f.text is None and str(f.file) in digests}
+    keys = {source.path: _key(source, known[source.path]) for source in files if source.path in known}
     blobs = store.get_many(keys.values()) if store is not None else {}
     stored: dict[str, Stored] = {}
     for source in files:
         key = keys.get(source.path)
         if key is not None and key in blobs:
-            stored[source.path] = _unpack(source, digests[str(source.file)], blobs[key])
+            stored[source.path] = _unpack(source, known[source.path], blobs[key])
     missing = [source for source in files if source.path not in stored]
     _lower_missing(missing, stored, store, jobs, progress)
     return FactStore([stored[source.path] for source in files])
+
+
+def on_disk(files: Sequence[SourceFile], store: Cache | None, jobs: int) -> FactStore:
+    """The facts of files whose texts stand for something else, as they lie there."""
+    contents = {}
+    for source in files:
+        with suppress(OSError):
+            contents[str(source.file)] = digest(source.file.read_bytes())
+    return load([replace(source, text=None) for source in files], store, contents, jobs, None)
 
 
 def _lower_missing(
@@ -94,9 +106,10 @@ def _lower_missing(
     for results in spread(_lower_all, runs, jobs, tick):
         for one, status in results:
             stored[one.source.path] = one
-            if store is not None and one.source.text is None and one.digest and status is not None:
+            if store is not None and one.digest:
                 fresh[_key(one.source, one.digest)] = _pack(one)
-                seen.append((str(one.source.file), status, one.digest))
+                if status is not None:
+                    seen.append((str(one.source.file), status, one.digest))
     if store is not None and fresh:
         store.put_many(fresh)
         store.remember(seen)
@@ -118,14 +131,14 @@ def _pack(one: Stored) -> bytes:
     import marshal
 
     error = (one.error.line, one.error.message) if one.error is not None else None
-    return marshal.dumps((one.has_comments, error, one.outline, one.graphs, one.names))
+    return marshal.dumps((one.has_comments, error, one.outline, one.graphs, one.seen))
 
 
 def _unpack(source: SourceFile, content: bytes, blob: bytes) -> Stored:
     import marshal
 
-    has_comments, error, outline, graphs, names = marshal.loads(blob)  # noqa: S302 - our own cache
-    return Stored(source, content, outline, graphs, names, has_comments, FileError(source.path, *error) if error else None)
+    has_comments, error, outline, graphs, seen = marshal.loads(blob)  # noqa: S302 - our own cache
+    return Stored(source, content, outline, graphs, seen, has_comments, FileError(source.path, *error) if error else None)
 
 
 def _lower_all(run: list[SourceFile]) -> list[tuple[Stored, os.stat_result | None]]:
@@ -150,34 +163,22 @@ def _lower(source: SourceFile) -> tuple[Stored, os.stat_result | None]:
 def _facts(source: SourceFile, data: bytes) -> Stored:
     from hostlint.facts.codec import encode
     from hostlint.facts.lower import lower_file
+    from hostlint.facts.seen import seen_of
     from hostlint.sources import decode
 
     text = source.text if source.text is not None else decode(data)
     facts = lower_file(text, source.path, source.module, source.file.name in {"__init__.py", "__init__.pyi"})
     outline, graphs = encode(facts)
-    return Stored(source, digest(data or text.encode()), outline, graphs, _names(facts.outline), "hostlint" in text)
-
-
-def _names(outline: FileOutline) -> bytes:
-    """Names, bases, annotations and imports, but no line and no node: a change here may change what other files' names mean."""
-    functions = [
-        (f.qualname, [(p.name, p.annotation, p.kind) for p in f.params], f.returns, f.flags, f.decorators, f.imports)
-        for f in outline.functions
-    ]
-    classes = [
-        (c.qualname, c.bases, [(attribute[0], attribute[3]) for attribute in c.attributes], c.annotations, [name for name, _ in c.methods])
-        for c in outline.classes
-    ]
-    names = [name for name, _ in outline.globals]
-    return digest(repr((outline.module, outline.imports, outline.stars, functions, classes, names)).encode())
+    return Stored(source, digest(data or text.encode()), outline, graphs, seen_of(facts.outline), "hostlint" in text)
 
 
 def _empty(source: SourceFile, content: bytes, error: FileError) -> Stored:
     from hostlint.facts.codec import encode
     from hostlint.facts.lower import lower_file
+    from hostlint.facts.seen import seen_of
 
     facts = lower_file("", source.path, source.module)
-    return Stored(source, content, *encode(facts), _names(facts.outline), False, error)
+    return Stored(source, content, *encode(facts), seen_of(facts.outline), False, error)
 
 
 def _describe(path: str, error: Exception) -> FileError:
