@@ -24,7 +24,9 @@ review: a NumPy float64 scalar gives float64 in one form and float32 in the othe
 A list of literals goes before its loop, or through two small functions that the fix adds to the module: `kept_table((0.1, 0.2), device=d)`
 uploads it once for each device and dtype and hands the same tensor out from then on; the same constructor gets the same numbers. A compiler
 looks through the kept function, a graph capture makes its own. For review: nothing may write into the shared tensor. So do lists with
-sizes in them (`[0, x.shape[1]]`) and the attributes of `self`, as tuples: their values are the key, and they must be flat lists of numbers.
+sizes in them (`[0, x.shape[1]]`), rows that the function writes down and leaves alone, constants of the module, and attributes of `self` or
+of a configuration (`config.means`), as tuples: their values are the key, and they must be flat lists of numbers. What hangs on other
+objects (`batch.lengths`) is left: it is likely to differ each time.
 
 ## Not flagged
 Factories that fill on the device (`full`, `zeros`, `arange`, `new_full`, `scalar_tensor`); tensors without `device=` or on the CPU; memos

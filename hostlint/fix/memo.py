@@ -323,12 +323,12 @@ def kept_on_device(place: Place) -> Fix | None:
     node, numbers = expression(place), set[str]()
     for one in ast.walk(node) if node is not None else ():
         match one:
-            case ast.Call(func=ast.Attribute(attr=name) as function, args=arguments):
+            case ast.Call(func=ast.Attribute(attr=name) as function, args=arguments, keywords=keywords):
                 module = chain(function).partition(".")[0]
                 if name not in WORKED_OUT and module != "math":
                     return None
                 if module == "math" or (module == "torch" and name in FACTORIES):
-                    numbers |= {part for given in arguments for part in names_in(given)}
+                    numbers |= names_in(*arguments, *(one.value for one in keywords if one.arg not in PLACES))
             case ast.Call():
                 return None
     if node is None or place.function is None:
