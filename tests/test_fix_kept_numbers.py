@@ -68,8 +68,8 @@ KEPT = [
     ("torch.tensor(patch, dtype=dtype, device=device)", "kept_table(patch, dtype=dtype, device=device)"),
     ("torch.tensor(steps, device=device)", "kept_table(tuple(steps), device=device)"),
     (
-        "torch.cos(torch.arange(0, end=half) / half).to(device=x.device)",
-        "kept(lambda half, device: torch.cos(torch.arange(0, end=half) / half).to(device=device), half, x.device)",
+        "torch.cos(torch.arange(end=half) / half).to(device=x.device)",
+        "kept(lambda half, device: torch.cos(torch.arange(end=half) / half).to(device=device), half, x.device)",
     ),
 ]
 
