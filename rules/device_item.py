@@ -22,6 +22,11 @@ and the device idles until Python has queued work again. At most the smaller of 
 - A debug line that reads goes under `if log.isEnabledFor(logging.DEBUG):`, for review, as device-format says.
 - `losses.append(loss.item())`: a copy is collected and `tolist()` called once after the loop, for review (the tensors must be alike).
 - A number that only the body of one `if` uses goes there, for review: calls between might write into the tensor.
+- What the rows of a batch come to (`int(mask[i].sum())` in a loop or a comprehension over the rows; `any`, `all`, `count_nonzero`, `max`
+  and `min` as well; of `mask[i : i + 1]`, of `row != pad`, of a name that the pass gave it): the numbers of all rows are worked out on the
+  device and read with one `tolist()` before the loop. For review: the tensor must have two or more dimensions and, where `sum`, `max` or
+  `min` runs over its own numbers, hold whole ones (float sums round by their order; a largest -0.0 may be 0.0), and nothing may write into
+  it meanwhile. Lists of tensors are left. What is then read once a step is device-tolist's, which hands it in from the caller if it can.
 
 ## Not flagged
 NumPy scalars and host tensors; reads after the loop, every N steps, behind a debug switch, in evaluation; the lagged read of a pinned
@@ -44,6 +49,7 @@ from hostlint.facts.kinds import FactKind
 from hostlint.fix.debug_lines import guarded_debug_line
 from hostlint.fix.flags import checked_after
 from hostlint.fix.reads import moved_read
+from hostlint.fix.row_reads import row_read
 from hostlint.model import Applicability
 from hostlint.rule import Example, Problem, Rule
 from hostlint.syntax import function, parsed, walk
@@ -93,7 +99,7 @@ def _indexes(name: str) -> bool:
 
 
 def fix(place: Place) -> Fix | None:
-    return guarded_debug_line(place) or moved_read(place) or checked_after(place)
+    return guarded_debug_line(place) or moved_read(place) or row_read(place) or checked_after(place)
 
 
 RULE = Rule(
@@ -270,6 +276,40 @@ def fit(batches, log):
             # what the log shows
             shown = loss.item()
             log(step, shown)
+""",
+            fix=Applicability.REVIEW,
+        ),
+        Example(
+            bad="""\
+import torch
+
+
+def denoise(model, x, tokens, pad: int, steps: int):
+    tokens = tokens.to("cuda")
+    for _ in range(steps):
+        parts = []
+        for i in range(tokens.shape[0]):
+            row = tokens[i]
+            length = (row != pad).sum().item()  # expect
+            parts.append(model(x[i], row[:length]))
+        x = x - torch.stack(parts) / steps
+    return x
+""",
+            good="""\
+import torch
+
+
+def denoise(model, x, tokens, pad: int, steps: int):
+    tokens = tokens.to("cuda")
+    tokens_sums = (tokens != pad).flatten(1).sum(1).tolist()
+    for _ in range(steps):
+        parts = []
+        for i in range(tokens.shape[0]):
+            row = tokens[i]
+            length = tokens_sums[i]
+            parts.append(model(x[i], row[:length]))
+        x = x - torch.stack(parts) / steps
+    return x
 """,
             fix=Applicability.REVIEW,
         ),

@@ -36,6 +36,7 @@ from hostlint.facts.kinds import FactKind
 from hostlint.fix.debug_lines import guarded_debug_line
 from hostlint.fix.flags import checked_after
 from hostlint.fix.reads import moved_read
+from hostlint.fix.row_reads import row_read
 from hostlint.model import Applicability
 from hostlint.rule import Example, Problem, Rule
 from hostlint.wording import waits, whole
@@ -71,7 +72,7 @@ def _instead(node: cst.BaseExpression, subject: str) -> str:
 
 
 def fix(place: Place) -> Fix | None:
-    return guarded_debug_line(place) or moved_read(place) or checked_after(place)
+    return guarded_debug_line(place) or moved_read(place) or row_read(place) or checked_after(place)
 
 
 RULE = Rule(

@@ -10,6 +10,13 @@ tables that such a cache keeps, and hashing thousands of numbers comes on top.
 - A schedule: one `.tolist()` before the loop, then index by the step counter.
 - Tokens to show: convert once per request, or one step late through a pinned slot and its event.
 
+`hostlint fix --review` hands a list in from the function whose loop makes the calls, where it is worked out from nothing but parameters,
+for which these calls pass names, attributes or constants that stay the same in the loop, and all calls on a step's path are seen in this
+file: the list is read once before the loop, the function gets one more parameter, and reads the list itself where a call leaves that out,
+so that every other call does what it did. For review: nothing may write into what is passed during the loop, and the object that is called
+must be of this class. The list is the same one, element for element, because the same expression is read of the same tensor; the calls
+share it, and none of them may change it.
+
 ## Not flagged
 Lists made from NumPy arrays, host tensors or `shape`; one list per request after its loop; iteration over a device tensor with `for`,
 `unbind` or `list()`, which only makes views.
@@ -29,6 +36,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
+from hostlint.fix.handed_in import handed_in
+from hostlint.model import Applicability
 from hostlint.rule import Example, Problem, Rule
 from hostlint.wording import receiver, waits, whole
 
@@ -55,6 +64,7 @@ RULE = Rule(
     summary="`.tolist()` reads a device tensor on a step's path",
     kinds=(FactKind.TOLIST,),
     check=check,
+    fix=handed_in,
     examples=(
         Example(
             bad="""\
@@ -86,6 +96,53 @@ class Split(nn.Module):
         rows = list(x.shape)
         return [part.mean(0) for part in x.view(rows).split(self.counts)]
 """,
+        ),
+        Example(
+            bad="""\
+import torch
+from torch import nn
+
+
+class Padded(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.head = nn.Linear(width, width)
+
+    def forward(self, x, mask):
+        lengths = mask.sum(1).tolist()  # expect
+        parts = [self.head(x[i, :length]).mean(0) for i, length in enumerate(lengths)]
+        return x + torch.stack(parts)[:, None]
+
+
+def denoise(model: Padded, x, mask, steps: int):
+    for _ in range(steps):
+        x = x - model(x, mask) / steps
+    return x
+""",
+            good="""\
+import torch
+from torch import nn
+
+
+class Padded(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.head = nn.Linear(width, width)
+
+    def forward(self, x, mask, lengths=None):
+        if lengths is None:
+            lengths = mask.sum(1).tolist()
+        parts = [self.head(x[i, :length]).mean(0) for i, length in enumerate(lengths)]
+        return x + torch.stack(parts)[:, None]
+
+
+def denoise(model: Padded, x, mask, steps: int):
+    lengths = mask.sum(1).tolist()
+    for _ in range(steps):
+        x = x - model(x, mask, lengths=lengths) / steps
+    return x
+""",
+            fix=Applicability.REVIEW,
         ),
         Example(
             bad="""\

@@ -48,6 +48,7 @@ from typing import TYPE_CHECKING
 from hostlint.facts.kinds import FactKind
 from hostlint.fix.flags import checked_after
 from hostlint.fix.needless_tests import without_test
+from hostlint.fix.row_reads import row_read
 from hostlint.fix.windows import compared_before
 from hostlint.model import Applicability
 from hostlint.rule import Example, Problem, Rule
@@ -96,7 +97,7 @@ def _checks_numbers(node: cst.BaseExpression) -> bool:
 
 
 def fix(place: Place) -> Fix | None:
-    return without_test(place) or compared_before(place) or checked_after(place)
+    return without_test(place) or compared_before(place) or row_read(place) or checked_after(place)
 
 
 RULE = Rule(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hostlint.fix.edits import Patch, Text, removed
+from hostlint.fix.outline import loops_around
 
 if TYPE_CHECKING:
     from hostlint.model import Edit, Finding
@@ -88,7 +89,7 @@ def compare(patch: Patch, mended: Sequence[Entry], others: Sequence[Entry], now:
             left.append(Entry(found, same.known))
         elif stays is not None:
             refused.append((stays, "the finding would stay"))
-        elif any(_is_part(patch, one, code, offset) or _uncovers(patch, one, found, after) for one in mended):
+        elif any(_is_part(patch, one, code, offset) or _is_expected(patch, one, found, after) for one in mended):
             left.append(Entry(found))
         else:
             reason = f"{code} {found.name} would come in its place"
@@ -113,6 +114,10 @@ def _is_part(patch: Patch, entry: Entry, code: str, offset: int) -> bool:
     return any(start <= offset < end for start, end in map(patch.moved_span, parts))
 
 
+def _is_expected(patch: Patch, entry: Entry, found: Finding, after: Text) -> bool:
+    return _uncovers(patch, entry, found, after) or _lifts(patch, entry, found, after)
+
+
 def _uncovers(patch: Patch, entry: Entry, found: Finding, after: Text) -> bool:
     """Whether a finding was hidden by a graver one at the same place, which is mended now: better than before, if not good yet."""
     if found.severity.rank >= entry.finding.severity.rank:
@@ -120,6 +125,18 @@ def _uncovers(patch: Patch, entry: Entry, found: Finding, after: Text) -> bool:
     start, end = patch.moved_span(entry.finding.span)
     first, last = after.offset(found.span.line, found.span.column), after.offset(found.span.end_line, found.span.end_column)
     return first < max(end, start + 1) and start < last
+
+
+def _lifts(patch: Patch, entry: Entry, found: Finding, after: Text) -> bool:
+    """Whether a finding of the same family stands in what a fix wrote, and runs less often: in fewer loops, or up the chain of calls."""
+    one = entry.finding
+    first, last = after.offset(found.span.line, found.span.column), after.offset(found.span.end_line, found.span.end_column)
+    written = any(patch.after[first:last] in edit.text for edit in _edits(entry))
+    if not written or one.code[:3] != found.code[:3]:
+        return False
+    if one.function != found.function:
+        return found.function in {link.function for link in one.heat.chain}
+    return loops_around(patch.after, found.span) < loops_around(patch.before.text, one.span)
 
 
 def _causes(patch: Patch, mended: Sequence[Entry], found: Finding, offset: int) -> Sequence[Entry]:

@@ -132,6 +132,24 @@ def _paired(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, str]]:
     yield from ((chain(target), other) for one in options if chain(target) and (other := chain(one)))
 
 
+def may_be_none(function: Function, value: ast.expr) -> bool:
+    """Whether the function asks if a value is None, sets it to None or may be given None for it."""
+    name = chain(value)
+    given = function.args
+    placed = [*given.posonlyargs, *given.args]
+    named = [*zip(reversed(placed), reversed(given.defaults), strict=False), *zip(given.kwonlyargs, given.kw_defaults, strict=True)]
+    if any(one.arg == name and isinstance(default, ast.Constant) and default.value is None for one, default in named):
+        return True
+    for node in ast.walk(function):
+        match node:
+            case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot()]) if name and chain(left) == name:
+                return True
+            case ast.Assign(targets=[target], value=assigned) if name and chain(target) == name:
+                if any(isinstance(one, ast.Constant) and one.value is None for one in ast.walk(assigned)):
+                    return True
+    return False
+
+
 def handed_on(nodes: Sequence[ast.AST]) -> frozenset[str]:
     """The names that calls get as arguments, or whose methods are called: what someone else may write to."""
     calls = [part for node in nodes for part in ast.walk(node) if isinstance(part, ast.Call)]

@@ -6,6 +6,7 @@ import builtins
 import keyword
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import pairwise
 
 from hostlint.model import Span
 
@@ -124,6 +125,19 @@ class Outline:
     def _column(self, line: int, offset: int) -> int:
         text = self.lines[line - 1] if line <= len(self.lines) else ""
         return (offset if text.isascii() else len(text.encode()[:offset].decode(errors="replace"))) + 1
+
+
+def loops_around(text: str, span: Span) -> int:
+    """How many loops and comprehensions of its own function a place of a program stands in."""
+    path = Outline(text).around(span)
+    number = max((number for number, node in enumerate(path) if isinstance(node, FUNCTIONS)), default=0)
+    return sum(_repeats(outer, inner, path) for outer, inner in pairwise(path[number:]))
+
+
+def _repeats(outer: ast.AST, inner: ast.AST, path: Sequence[ast.AST]) -> bool:
+    if isinstance(outer, COMPREHENSIONS):
+        return not any(node is outer.generators[0].iter for node in path)
+    return isinstance(outer, LOOPS) and inner in outer.body
 
 
 def _innermost(path: Sequence[ast.AST]) -> ast.AST:

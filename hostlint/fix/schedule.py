@@ -68,19 +68,19 @@ def _ticks(place: Place, read: Read, name: str) -> Fix | None:
     assumed = assumed_of(place, walk)
     if not read.value.rank0 or read.value.confidence is not Confidence.CERTAIN:
         assumed.insert(0, f"`{source}` is a 1-D tensor")
-    return said(place, "read all steps once before the loop", assumed, place.replace(_as(read, value)), edits)
+    return said(place, "read all steps once before the loop", assumed, place.replace(as_read(read, value)), edits)
 
 
 def walk_of(place: Place, name: str) -> Walk | None:
     """The loop around the place whose element has this name, where that is a part of a schedule and stays what it is."""
     for loop in place.loops:
         if name in names_in(getattr(loop, "target", ast.Pass())):
-            found = _walked(loop.target, loop.iter, name) if isinstance(loop, ast.For) else None
+            found = walked_by(loop.target, loop.iter, name) if isinstance(loop, ast.For) else None
             if found is None or not isinstance(loop, ast.For) or place.function is None or shared_with_nested(place.function, name):
                 return None
             schedule, counter = found
             changed = {name, chain(schedule)}
-            if _is_asked(place.function, changed):
+            if is_asked(place.function, changed):
                 return None
             if len(bindings_of(loop, name)) != 1 or any(touches(one, other) for one in changed for other in written_in(loop)):
                 return None
@@ -92,13 +92,13 @@ def walk_of(place: Place, name: str) -> Walk | None:
     return None
 
 
-def _is_asked(function: ast.AST, names: set[str]) -> bool:
+def is_asked(function: ast.AST, names: set[str]) -> bool:
     """Whether the function asks if one of these is a tensor: then it may be none."""
     asked = [one for one in ast.walk(function) if isinstance(one, ast.Call) and chain(one.func).rpartition(".")[2] in QUESTIONS]
     return any(chain(argument) in names for one in asked for argument in one.args[:1])
 
 
-def _walked(target: ast.expr, walked: ast.expr, name: str) -> tuple[ast.expr, str] | None:
+def walked_by(target: ast.expr, walked: ast.expr, name: str) -> tuple[ast.expr, str] | None:
     """What the name is an element of, and the counter that goes with it."""
     match target, walked:
         case ast.Name(id=same), ast.Name() | ast.Attribute() if same == name:
@@ -106,10 +106,10 @@ def _walked(target: ast.expr, walked: ast.expr, name: str) -> tuple[ast.expr, st
         case ast.Name(id=same), ast.Call(args=[ast.Name() | ast.Attribute() as inner, *_]) if same == name and BARS.search(word_of(walked)):
             return inner, ""
         case ast.Tuple(elts=[ast.Name(id=counter), inner_target]), ast.Call(func=ast.Name(id="enumerate"), args=[inner], keywords=[]):
-            found = _walked(inner_target, inner, name)
+            found = walked_by(inner_target, inner, name)
             return (found[0], counter) if found is not None else None
         case ast.Tuple(elts=parts), ast.Call(func=ast.Name(id="zip"), args=given) if len(parts) == len(given):
-            found_in = (_walked(one, other, name) for one, other in zip(parts, given, strict=True))
+            found_in = (walked_by(one, other, name) for one, other in zip(parts, given, strict=True))
             return next((one for one in found_in if one is not None), None)
     return None
 
@@ -117,7 +117,7 @@ def _walked(target: ast.expr, walked: ast.expr, name: str) -> tuple[ast.expr, st
 def listed(place: Place, walk: Walk, made_by: str, table: str, element: str) -> tuple[str, Sequence[Edit]] | None:
     """How a pass says its own entry of a list that is made once, and the edits that make the list."""
     if walk.counter:
-        made = _table(place, walk.loop, made_by, table)
+        made = table_before(place, walk.loop, made_by, table)
         return (f"{made[0]}[{walk.counter}]", made[1]) if made is not None else None
     target, walked = walk.loop.target, walk.loop.iter
     if isinstance(target, ast.Tuple) and isinstance(walked, ast.Call):
@@ -127,14 +127,14 @@ def listed(place: Place, walk: Walk, made_by: str, table: str, element: str) -> 
             if isinstance(one, ast.Name) and source_of(place, given) == made_by and len(bindings_of(walk.loop, one.id)) == 1:
                 return one.id, ()
         name = place.fresh(element)
-        return name, [_insertion(place, target.elts[-1], f", {name}"), _insertion(place, walked.args[-1], f", {made_by}")]
+        return name, [insertion(place, target.elts[-1], f", {name}"), insertion(place, walked.args[-1], f", {made_by}")]
     name = place.fresh(element)
     begin = place.outline.span(walked)
     first = Edit(Span(begin.line, begin.column, begin.line, begin.column), "zip(")
-    return name, [_insertion(place, target, f", {name}"), first, _insertion(place, walked, f", {made_by})")]
+    return name, [insertion(place, target, f", {name}"), first, insertion(place, walked, f", {made_by})")]
 
 
-def _table(place: Place, loop: Loop, made_by: str, wanted: str) -> tuple[str, Sequence[Edit]] | None:
+def table_before(place: Place, loop: ast.stmt, made_by: str, wanted: str) -> tuple[str, Sequence[Edit]] | None:
     """The name of a list that is made before a loop: one that is there, else a new one."""
     read = names_in(ast.parse(made_by))
     for statement in siblings_before(place.path, loop):
@@ -148,7 +148,7 @@ def _table(place: Place, loop: Loop, made_by: str, wanted: str) -> tuple[str, Se
     return (name, [added]) if added is not None else None
 
 
-def _insertion(place: Place, node: ast.AST, text: str) -> Edit:
+def insertion(place: Place, node: ast.AST, text: str) -> Edit:
     end = place.outline.span(node)
     return Edit(Span(end.end_line, end.end_column, end.end_line, end.end_column), text)
 
@@ -159,22 +159,22 @@ def _insertion(place: Place, node: ast.AST, text: str) -> Edit:
 def _entries(place: Place, read: Read, table: ast.Name | ast.Attribute, index: ast.expr) -> Fix | None:
     """`sigmas[i].item()` to `sigmas_values[i]`, where `sigmas_values = sigmas.tolist()` stands before the loop."""
     function, name = place.function, chain(table)
-    if function is None or not name or isinstance(index, ast.Slice | ast.Tuple | ast.List) or _is_tested(function, name):
+    if function is None or not name or isinstance(index, ast.Slice | ast.Tuple | ast.List) or is_tested(function, name):
         return None
     loop = next((one for one in reversed(place.loops) if not may_change(function, one, frozenset({name}))), None)
     if loop is None or not names_in(index) & {one for outer in place.loops for one in _targets(outer)}:
         return None
-    made = _table(place, loop, f"{name}.tolist()", f"{word_of(table)}_values")
+    made = table_before(place, loop, f"{name}.tolist()", f"{word_of(table)}_values")
     if made is None:
         return None
     assumed = []
     if not read.is_proved_scalar:
         assumed.append(f"`{name}` is a 1-D tensor")
-    if not _is_count(place, index):
+    if not is_count(place, index):
         assumed.append(f"`{source_of(place, index)}` is a Python int")
-    if not _is_kept(place, table):
+    if not is_kept(place, table):
         assumed.append(f"nothing writes into `{name}` during the loop")
-    new = _as(read, f"{made[0]}[{source_of(place, index)}]")
+    new = as_read(read, f"{made[0]}[{source_of(place, index)}]")
     return said(place, "read the whole table once before the loop", assumed, place.replace(new), made[1])
 
 
@@ -182,7 +182,7 @@ def _targets(loop: Loop) -> frozenset[str]:
     return names_in(loop.target) if isinstance(loop, ast.For) else frozenset()
 
 
-def _is_tested(function: ast.AST, name: str) -> bool:
+def is_tested(function: ast.AST, name: str) -> bool:
     """Whether the function asks if it is None: then it may be, before the loop."""
     for node in ast.walk(function):
         match node:
@@ -193,13 +193,13 @@ def _is_tested(function: ast.AST, name: str) -> bool:
     return False
 
 
-def _is_count(place: Place, index: ast.expr) -> bool:
+def is_count(place: Place, index: ast.expr) -> bool:
     """Whether an index is a loop's counter, plus or minus a number."""
     match index:
         case ast.Constant(value=int()):
             return True
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):
-            return _is_count(place, left) and _is_count(place, right)
+            return is_count(place, left) and is_count(place, right)
         case ast.Name(id=name):
             return any(name == one for loop in place.loops for one in _counters(loop) if len(bindings_of(loop, name)) == 1)
     return False
@@ -237,7 +237,7 @@ def is_vector(place: Place, walk: Walk, apart: bool = False) -> bool:
     return all(one.is_tensor and one.vector and one.confidence is Confidence.CERTAIN for one in values)
 
 
-def _is_kept(place: Place, table: ast.Name | ast.Attribute) -> bool:
+def is_kept(place: Place, table: ast.Name | ast.Attribute) -> bool:
     """Whether a table is made by this function and nothing else sees it, or a part of it."""
     frame, function = place.known.frame, place.function
     if frame is None or function is None or not isinstance(table, ast.Name) or len(bindings_of(function, table.id)) != 1:
@@ -265,7 +265,7 @@ def _is_handed_on(place: Place, walk: Walk) -> bool:
 # Words
 
 
-def _as(read: Read, value: str) -> str:
+def as_read(read: Read, value: str) -> str:
     """The number in the type in which it was read."""
     same = read.how == "item" or (read.how == "int" and read.value.integer is True)
     return value if same else f"{read.how}({value})"

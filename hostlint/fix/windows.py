@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from hostlint.fix.hoist import expression
-from hostlint.fix.loops import chain, chains_in, may_change
+from hostlint.fix.loops import chains_in, may_be_none, may_change
 from hostlint.fix.schedule import assumed_of, is_vector, listed, said, source_of, walk_of, word_of
 from hostlint.fix.sums import is_number
 from hostlint.model import Confidence
@@ -14,7 +14,6 @@ from hostlint.model import Confidence
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hostlint.fix.loops import Function
     from hostlint.fix.place import Place
     from hostlint.model import Fix
 
@@ -43,7 +42,7 @@ def compared_before(place: Place) -> Fix | None:
     compared = pairs[0] if len(pairs) == 1 else " & ".join(f"({one})" for one in pairs)
     made = f"({compared}).tolist()"
     for one in bounds:
-        if _may_be_none(place.function, one):
+        if may_be_none(place.function, one):
             if not walk.counter:
                 return None
             made += f" if {source_of(place, one)} is not None else []"
@@ -57,24 +56,6 @@ def compared_before(place: Place) -> Fix | None:
         assumed.insert(0, f"`{source}` is a 1-D tensor")
     return said(place, "compare all steps on the device, in the schedule's own dtype, and read the answers once", assumed,
                  place.replace(value), edits)  # fmt: skip
-
-
-def _may_be_none(function: Function, bound: ast.expr) -> bool:
-    """Whether the function asks if a bound is None, sets it to None or may be given None for it."""
-    name = chain(bound)
-    given = function.args
-    placed = [*given.posonlyargs, *given.args]
-    named = [*zip(reversed(placed), reversed(given.defaults), strict=False), *zip(given.kwonlyargs, given.kw_defaults, strict=True)]
-    if any(one.arg == name and isinstance(default, ast.Constant) and default.value is None for one, default in named):
-        return True
-    for node in ast.walk(function):
-        match node:
-            case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot()]) if name and chain(left) == name:
-                return True
-            case ast.Assign(targets=[target], value=value) if name and chain(target) == name:
-                if any(isinstance(one, ast.Constant) and one.value is None for one in ast.walk(value)):
-                    return True
-    return False
 
 
 def _is_only_tested(place: Place) -> bool:

@@ -1,4 +1,4 @@
-"""GLM-Image's denoiser: tokens of a prior are embedded and, in the branch without condition, dropped by a mask of the request."""
+"""GLM-Image's denoiser: texts of several lengths in a batch, and tokens of a prior that the branch without condition drops by a mask."""
 from __future__ import annotations
 
 import math
@@ -15,6 +15,7 @@ class Config:
     width: int = 32
     heads: int = 4
     blocks: int = 2
+    text_width: int = 16
     tokens: int = 64
     steps: int = 3
     guidance: float = 1.5
@@ -23,7 +24,7 @@ class Config:
 
 
 class Block(nn.Module):
-    """Self-attention over prior and image, then a feed-forward layer, both modulated by the time."""
+    """Self-attention over text and image, then a feed-forward layer, both modulated by the time."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -52,35 +53,65 @@ class Transformer(nn.Module):
         half = config.width // 2
         self.frequencies = torch.exp(-math.log(10_000.0) * torch.arange(half, device=config.device) / half)  # stays float32
         self.time = nn.Sequential(nn.Linear(config.width, config.width), nn.SiLU(), nn.Linear(config.width, config.width), nn.SiLU())
+        self.text = nn.Linear(config.text_width, config.width)
         self.prior = nn.Embedding(config.tokens, config.width)
         self.patches = nn.Linear(config.channels, config.width)
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.blocks))
         self.head = nn.Linear(config.width, config.channels)
         self.to(config.device, config.dtype)
 
-    def forward(self, x: torch.Tensor, timestep: torch.Tensor, prior: torch.Tensor, drop: torch.Tensor) -> torch.Tensor:
-        """`x` [B, N, channels] beside one token of the prior for each patch, `prior` [B, N]; `drop` [B, N] is true where it is left out."""
+    def forward(
+        self,
+        x: torch.Tensor,
+        timestep: torch.Tensor,
+        text: torch.Tensor,
+        text_mask: torch.Tensor,
+        prior: torch.Tensor,
+        drop: torch.Tensor,
+    ) -> torch.Tensor:
+        """`x` [B, N, channels] beside one token of the prior for each patch, `prior` [B, N]; `drop` [B, N] is true where it is left out.
+
+        `text` [B, L, width] is what `self.text` made of the prompts, once for the request; `text_mask` [B, L] is 1 where it is one.
+        """
+        samples = []
+        for index in range(x.shape[0]):  # each alone, with its own text: no kernel here takes texts of several lengths
+            rows = slice(index, index + 1)
+            length = int(text_mask[index].sum().item())  # expect: HL101
+            samples.append(self.denoised(x[rows], timestep[rows], text[rows, :length], prior[rows], drop[rows]))
+        return torch.cat(samples)
+
+    def denoised(
+        self, x: torch.Tensor, timestep: torch.Tensor, text: torch.Tensor, prior: torch.Tensor, drop: torch.Tensor
+    ) -> torch.Tensor:
         embedded = self.prior(prior)
         embedded[drop] *= 0.0  # expect: HL112
         angles = timestep[:, None].float() * self.frequencies
         time = self.time(torch.cat((angles.cos(), angles.sin()), dim=-1).to(x.dtype))
-        hidden = self.patches(x) + embedded
+        hidden = torch.cat((text, self.patches(x) + embedded), dim=1)
         for block in self.blocks:
             hidden = block(hidden, time)
-        return self.head(hidden)
+        return self.head(hidden[:, text.shape[1] :])
 
 
 @torch.inference_mode()
-def denoise(transformer: Transformer, config: Config, noise: torch.Tensor, prior: torch.Tensor) -> torch.Tensor:
+def denoise(
+    transformer: Transformer,
+    config: Config,
+    noise: torch.Tensor,
+    prompts: torch.Tensor,
+    text_mask: torch.Tensor,
+    prior: torch.Tensor,
+) -> torch.Tensor:
     """Latents [B, N, channels] from noise of that shape, guided away from what the model makes without the prior."""
     sigmas = torch.linspace(1.0, 0.0, config.steps + 1, device=noise.device)
     keep = torch.full_like(prior, False, dtype=torch.bool)
     drop = torch.full_like(prior, True, dtype=torch.bool)
+    text = transformer.text(prompts)
     sample = noise
     for index in range(config.steps):
         timestep = (sigmas[index] * 1000.0).expand(sample.shape[0])
-        wanted = transformer(sample, timestep, prior, keep)
-        unwanted = transformer(sample, timestep, prior, drop)
+        wanted = transformer(sample, timestep, text, text_mask, prior, keep)
+        unwanted = transformer(sample, timestep, text, text_mask, prior, drop)
         velocity = unwanted + config.guidance * (wanted - unwanted)
         sample = sample + (sigmas[index + 1] - sigmas[index]) * velocity
     return sample

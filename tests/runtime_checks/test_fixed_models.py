@@ -86,6 +86,9 @@ def run_glm_image(module: Module, request: Request) -> object:
     transformer = request.seeded(module.Transformer, config)
     generator = torch.Generator().manual_seed(request.seed)
     prior = torch.randint(0, 4, (request.batch, 5), generator=generator).to(request.device)
+    lengths = torch.randint(0, 5, (request.batch, 1), generator=generator)  # of texts: nothing, a part or all of them
+    text_mask = (torch.arange(4) < lengths).to(request.device, torch.bool if request.seed % 2 else torch.long)
+    prompts = request.numbers(request.batch, 4, config.text_width, shift=1)
     if request.special:
         transformer.prior.weight.data[:4, : len(SPECIAL)] = torch.tensor(SPECIAL)
     else:
@@ -94,8 +97,9 @@ def run_glm_image(module: Module, request: Request) -> object:
     every = torch.ones_like(prior, dtype=torch.bool)
     some = every.cumsum(1) % 2 == 0
     with torch.inference_mode():  # what guidance would hide: a dropped inf is a NaN
-        alone = [transformer(noise, noise[:, 0, 0], prior, dropped) for dropped in (every, some)]
-    return [module.denoise(transformer, config, noise, prior), *alone]
+        inputs = noise, noise[:, 0, 0], transformer.text(prompts), text_mask, prior
+        alone = [transformer(*inputs, dropped) for dropped in (every, some)]
+    return [module.denoise(transformer, config, noise, prompts, text_mask, prior), *alone]
 
 
 def run_h3_vdn(module: Module, request: Request) -> object:
