@@ -132,6 +132,21 @@ def test_a_finding_that_stays_takes_its_fix_back() -> None:
     assert [one.withheld for one in result.left] == ["the finding would stay"]
 
 
+def test_what_is_taken_back_is_scanned_with_the_next_round() -> None:
+    """A scan costs most of a round: there is none for the file as it was before."""
+
+    def make(text: str, line: int, found: re.Match[str]) -> Fix:
+        return exact(Edit(span(line, found), "(bad)" if line == 1 else "good"))
+
+    scanner = Scanner("x = bad\ny = bad\n", make)
+    run(scanner)
+    assert scanner.texts == ["x = bad\ny = bad\n", "x = (bad)\ny = good\n", "x = bad\ny = good\n"]
+    alone = Scanner("x = bad\n", make)
+    result = run(alone)
+    assert alone.texts == ["x = bad\n", "x = (bad)\n", "x = bad\n"]  # what is told is what the last scan saw
+    assert [one.finding.span.line for one in result.left] == [1]
+
+
 def test_a_finding_that_would_come_takes_the_fix_back() -> None:
     def make(text: str, line: int, found: re.Match[str]) -> Fix | None:
         new = "worse" if line == 2 else "good"

@@ -121,6 +121,7 @@ class Fixer:
     _withheld: dict[_Key, str] = field(default_factory=dict)
     _mended: dict[str, list[Finding]] = field(default_factory=dict)
     _known_errors: set[tuple[str, str]] = field(default_factory=set)
+    _stale: bool = False  # whether patches were taken back since the last scan
 
     def run(self) -> Result:
         outcome = self.scan({})
@@ -131,7 +132,7 @@ class Fixer:
         self._known_errors = {(error.path, error.message) for error in outcome.result.errors}
         for _ in range(MOST_ROUNDS):
             patches = self._patches(files, entries)
-            if not patches:
+            if not patches and not self._stale:
                 break
             outcome, entries = self._tried(files, patches, entries)
         else:
@@ -173,19 +174,21 @@ class Fixer:
     def _tried(
         self, files: _Files, patches: Mapping[str, tuple[Patch, list[Entry]]], entries: Mapping[str, Sequence[Entry]]
     ) -> tuple[Outcome, dict[str, list[Entry]]]:
-        """Apply the patches, scan, and take back those of files in which a finding stays or comes."""
+        """Apply the patches, scan, and take back those of files in which a finding stays or comes.
+
+        What was found in such a file before is what is found in it again; what else comes of that, the scan of the next round tells."""
         for path, (patch, _) in patches.items():
             files.texts[path] = patch.after
         outcome = self.scan(files.overlay())
         refused = self._refused(patches, entries, outcome)
-        if refused:
-            for path in refused:
-                files.texts[path] = patches[path][0].before.text
-            outcome = self.scan(files.overlay())
+        for path in refused:
+            files.texts[path] = patches[path][0].before.text
+        self._stale = bool(refused)
         kept = {path: pair for path, pair in patches.items() if path not in refused}
         for path, (_, mended) in kept.items():
             self._mended.setdefault(path, []).extend(one.finding for one in mended)
-        return outcome, _carried(files, kept, entries, outcome)
+        carried = _carried(files, kept, entries, outcome)
+        return outcome, {**carried, **{path: list(entries[path]) for path in refused}}
 
     def _refused(
         self, patches: Mapping[str, tuple[Patch, list[Entry]]], entries: Mapping[str, Sequence[Entry]], outcome: Outcome
