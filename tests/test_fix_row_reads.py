@@ -64,6 +64,23 @@ LOOPS = [
 ]  # fmt: skip
 
 
+LENGTHS = "completion_lengths.ne(names.padding_index).flatten(1).sum(1).tolist()"
+WORDS = "names.words_of_the_answers_in_order"
+ZIPPED = "for length, length_sum in zip(completion_lengths, completion_lengths_sums)"
+MORE = f"for answer, word, answer_sum in zip(answers, {WORDS}, answers_sums)"
+LONG = [
+    ("completion_lengths = x\nfor length in completion_lengths:\n    model(x, length.ne(names.padding_index).sum().item())",
+     f"completion_lengths = x\ncompletion_lengths_sums = {LENGTHS}\n{ZIPPED}:\n    model(x, length_sum)"),
+    (f"answers = x\nfor answer, word in zip(answers, {WORDS}):\n    model(word, answer.eq(pad).sum().item())",
+     f"answers = x\nanswers_sums = answers.eq(pad).flatten(1).sum(1).tolist()\n{MORE}:\n    model(word, answer_sum)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("inside", "wanted"), LONG)
+def test_a_header_stays_short_enough_to_be_read(inside: str, wanted: str) -> None:
+    assert fixed(inside)[0] == wanted
+
+
 @pytest.mark.parametrize(("inside", "wanted"), LOOPS, ids=[one[0] for one in LOOPS])
 def test_rows_of_a_loop_are_counted_before_it(inside: str, wanted: str) -> None:
     assert fixed(inside) == (wanted, {Applicability.REVIEW})

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 BARS = re.compile(r"tqdm|progress|track|^bar$", re.IGNORECASE)  # what shows how far a loop is, and hands its elements on
 QUESTIONS = frozenset({"is_tensor", "isinstance", "hasattr"})
+LONGEST_HEADER = 110
 HARMLESS = frozenset({"float", "int", "bool", "round", "abs", "len", "str"})
 
 
@@ -120,18 +121,31 @@ def listed(place: Place, walk: Walk, made_by: str, table: str, element: str) -> 
         made = table_before(place, walk.loop, made_by, table)
         return (f"{made[0]}[{walk.counter}]", made[1]) if made is not None else None
     target, walked = walk.loop.target, walk.loop.iter
+    zipped = isinstance(walked, ast.Call) and isinstance(walked.func, ast.Name) and walked.func.id == "zip" and not walked.keywords
     if isinstance(target, ast.Tuple) and isinstance(walked, ast.Call):
-        if not (isinstance(walked.func, ast.Name) and walked.func.id == "zip" and not walked.keywords):
+        if not zipped:
             return None
         for one, given in zip(target.elts, walked.args, strict=False):
             if isinstance(one, ast.Name) and source_of(place, given) == made_by and len(bindings_of(walk.loop, one.id)) == 1:
                 return one.id, ()
-        name = place.fresh(element)
-        return name, [insertion(place, target.elts[-1], f", {name}"), insertion(place, walked.args[-1], f", {made_by}")]
     name = place.fresh(element)
+    made = _in_header(place, walk.loop, made_by, f", {name}", table)
+    if made is None:
+        return None
+    last, edits = made
+    if isinstance(target, ast.Tuple) and isinstance(walked, ast.Call):
+        return name, [insertion(place, target.elts[-1], f", {name}"), insertion(place, walked.args[-1], f", {last}"), *edits]
     begin = place.outline.span(walked)
     first = Edit(Span(begin.line, begin.column, begin.line, begin.column), "zip(")
-    return name, [insertion(place, target, f", {name}"), first, insertion(place, walked, f", {made_by})")]
+    return name, [insertion(place, target, f", {name}"), first, insertion(place, walked, f", {last})"), *edits]
+
+
+def _in_header(place: Place, loop: ast.For, made_by: str, more: str, table: str) -> tuple[str, Sequence[Edit]] | None:
+    """A list as one more argument of the header's `zip`: as it is made where the line has room for it, else by a name of its own."""
+    line = place.outline.lines[loop.iter.end_lineno - 1] if loop.iter.end_lineno else ""
+    if len(line) + len(f"{more}zip(, {made_by})") <= LONGEST_HEADER:
+        return made_by, ()
+    return table_before(place, loop, made_by, table)
 
 
 def table_before(place: Place, loop: ast.stmt, made_by: str, wanted: str) -> tuple[str, Sequence[Edit]] | None:
