@@ -15,6 +15,10 @@ and the device idles until Python has queued work again. At most the smaller of 
 - Entries of a table (`sigmas[i].item()`) and elements that a loop walks over (`for t in ticks`): one `tolist()` before the loop. It gives
   the numbers that `item()` gives, of every dtype. Exact where the function made the table itself and nothing else sees it (of elements that
   are walked over: nothing sees them before they are read), the result is proved to be 0-dim and the index to be a counter.
+- Entries of a schedule that an object holds (`self.sigmas[i].item()`, also by a name and cast by then): `host_values(self.sigmas)[i]`, a
+  function that the fix adds to the module. It reads the whole table once for each tensor, dtype and state of it (torch counts writes in
+  place), and gives the numbers that `item()` gives. For review: a table that each step makes anew would be read as often as before, and
+  writes to a tensor that was made in inference mode are not counted. Where the object may be changed between, the read stays.
 - `total += loss.item() * n`: `total += loss.detach().double() * n`, and `total = float(total)` after the loop, so that the name holds a
   float again. A Python float is a float64, each step adds and multiplies the same two numbers with the same rounding, so that the bits are
   the same. Exact where the value is proved to be one real number on the device and `n` a number; else for review. Other looks at the sum

@@ -16,10 +16,12 @@ Every place where Python needs a yes or no calls `__bool__` of the tensor, which
 
 `hostlint fix` does two of these, and one more. A comparison of a walked schedule's element with numbers becomes one comparison of the
 whole schedule, on the device and in its own dtype, so that the bound is rounded as it was; exact where the schedule is a tensor that this
-function made and nothing else sees, and the bounds are literals. A check that raises (`assert not torch.isnan(x).any()`) becomes a flag
-that is combined on the device and looked at once after the loop; for review, because the rest of the loop has run on the bad values by
-then. Where the message says which pass it was, the check stays. `if m.any():` before nothing but `x[m] = 0.0` goes: where nothing is
-true, nothing is written; exact without autograd, where `m` came from `x`, whose elements lie apart, and every dtype holds the number.
+function made and nothing else sees, and the bounds are literals. So does that of an entry (`t = ticks[i]`, then `low < t`), for review:
+the table must be 1-D, and the bounds Python numbers. Where more than the truth of the result may be used, it stays. A check that raises
+(`assert not torch.isnan(x).any()`) becomes a flag that is combined on the device and looked at once after the loop; for review, because
+the rest of the loop has run on the bad values by then. Where the message says which pass it was, the check stays. `if m.any():` before
+nothing but `x[m] = 0.0` goes: where nothing is true, nothing is written; exact without autograd, where `m` came from `x`, whose elements
+lie apart, and every dtype holds the number.
 
 ## Not flagged
 `is None`, `isinstance`, shapes, lists, Python and NumPy values, host tensors; comparisons whose result stays a tensor; `torch.where` and

@@ -5,6 +5,7 @@ import ast
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from hostlint.fix.entry_windows import OPERATORS, compared_entries
 from hostlint.fix.hoist import expression
 from hostlint.fix.loops import chains_in, may_be_none, may_change
 from hostlint.fix.schedule import assumed_of, is_vector, listed, said, source_of, walk_of, word_of
@@ -17,18 +18,16 @@ if TYPE_CHECKING:
     from hostlint.fix.place import Place
     from hostlint.model import Fix
 
-OPERATORS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
-
 
 def compared_before(place: Place) -> Fix | None:
     """`for t in ticks: if low <= t <= high:` to one comparison of all ticks on the device, whose answers are read once."""
     node = expression(place)
     if not isinstance(node, ast.Compare) or not all(type(one) in OPERATORS for one in node.ops) or not _is_only_tested(place):
-        return None
+        return compared_entries(place)
     operands = [node.left, *node.comparators]
     walks = [walk for one in operands if isinstance(one, ast.Name) and (walk := walk_of(place, one.id)) is not None]
     if not walks or place.function is None:
-        return None
+        return compared_entries(place)
     walk = walks[0]
     bounds = [one for one in operands if not (isinstance(one, ast.Name) and one.id == walk.name)]
     plain = all(isinstance(one, ast.Name | ast.Attribute | ast.Constant | ast.UnaryOp) for one in bounds)
