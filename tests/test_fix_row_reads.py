@@ -124,6 +124,8 @@ LEFT = {
     "the row is bound anew": "for i in range(len(x)):\n    row = mask[i]\n    row = row & x[i]\n    model(row.sum().item())",
     "bound in a branch": "for i in range(len(x)):\n    if pad:\n        row = mask[i]\n    model(row.sum().item())",
     "no row of a pass": "for i in range(len(x)):\n    model(mask[pad].sum().item())",
+    "rows by a mask": "flags = x > 1\nparts = [model(mask[flags == i].sum().item()) for i in range(len(x))]",
+    "rows by a mask with a name": "for flags in (mask, x > 1):\n    model(mask[flags].sum().item())",
     "several rows": "for i in range(len(x)):\n    model(mask[i : i + 2].sum().item())",
     "a column": "for i in range(len(x)):\n    model(mask[:, i].sum().item())",
     "what it is compared with changes": "for i in range(len(x)):\n    pad = pad + 1\n    model((x[i] != pad).sum().item())",

@@ -133,6 +133,8 @@ def are_of_a_tensor(place: Place) -> bool:
     while frame is not None and 0 <= node < len(frame.graph.nodes):
         item: Any = frame.graph.nodes[node]
         match item[0]:
+            case Op.INDEX if frame.value(item[3]).is_tensor:
+                return False  # a mask, or rows by their numbers
             case Op.INDEX | Op.ITER:
                 return frame.value(item[2]).is_tensor
             case Op.UNPACK:
@@ -210,7 +212,13 @@ def _is_next(lower: ast.expr, upper: ast.expr | None) -> bool:
 
 
 def _is_plain(index: ast.expr) -> bool:
-    return bool(names_in(index)) and not isinstance(index, ast.Slice | ast.Tuple | ast.List | ast.Starred)
+    """Whether an index is spelled as a number is: a name, perhaps with numbers added."""
+    match index:
+        case ast.Name():
+            return True
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):
+            return bool(names_in(index)) and all(isinstance(one, ast.Constant) or _is_plain(one) for one in (left, right))
+    return False
 
 
 def _is_everything(one: ast.expr) -> bool:
