@@ -15,7 +15,8 @@ device could have made most of them itself.
 
 `hostlint fix` gives the factory the device where the values are the same on both sides: `zeros`, `ones`, `eye`, `full`, their `_like`
 forms, and `arange` of proved ints, also through casts and views that keep strides (`.float()`, `.unsqueeze(0)`; not `.expand`, whose
-copy is dense). A dtype in the move goes into factories of zeros and ones, and stays a cast after others. One number
+copy is dense). A dtype in the move goes into factories of zeros and ones, and stays a cast after others; where it may be an
+integer's and the number of a fill may not fit it, the fix is for review (a GPU casts such floats to other ints). One number
 (`torch.tensor(-1).to(d)`) becomes a fill, as in pageable-constructor. A float range, `linspace` and `exp` would have other last bits there:
 for review, what the host works out from numbers alone goes before its loop, or through a small function that the fix adds to the module,
 `kept(lambda n, device: …, n, x.device)`, which makes it once for each size and device; nothing may write into the tensor that all calls

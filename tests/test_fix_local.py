@@ -318,3 +318,31 @@ ENVIRONMENT_LEFT = ['os.environ["SCALE"]', 'os.getenv("SCALE", str(len(x)))', 'o
 @pytest.mark.parametrize("left", ENVIRONMENT_LEFT)
 def test_another_read_of_the_environment_is_left(left: str) -> None:
     assert not fix_text(ENVIRONMENT.format(left), "step.py", frozenset({"HL310"}), review=True).files
+
+
+CAST_FILLS = [
+    ("torch.full((4,), {}).to(d, torch.uint8)", "-1.0", "3"),
+    ("torch.full((4,), {}).long().to(d)", "1e30", "0.5"),
+    ("torch.full((4,), dtype=torch.float64, fill_value={}).to(d, torch.int16)", "40000.5", "127"),
+    ("torch.full((4,), {}).to(d, torch.long)", "limit", "x.shape[0]"),
+    ("torch.full((4,), {}).int().unsqueeze(0).to(d)", "limit", "count"),
+]
+
+
+@pytest.mark.parametrize(("form", "not_held", "held"), CAST_FILLS)
+def test_a_fill_that_is_cast_to_ints_is_exact_where_every_dtype_holds_it(form: str, not_held: str, held: str) -> None:
+    """A float that an integer dtype cannot hold becomes another number on a GPU than on the host."""
+
+    def fixed(number: str, review: bool) -> str:
+        text = STEP.format(f"limit = float('nan') * count\n        y = {form.format(number)}")
+        result = fix_text(text, "step.py", {"HL202"}, review)
+        return (result.files[0].text if result.files else text).partition("y = torch")[2].partition("\n")[0]
+
+    assert ", device=d)" in fixed(held, False)
+    assert ".to(d" in fixed(not_held, False)
+    assert ", device=d)" in fixed(not_held, True)
+
+
+@pytest.mark.parametrize("dtype", ["torch.float16", "torch.double", "torch.bfloat16"])
+def test_a_fill_that_is_cast_to_floats_is_exact(dtype: str) -> None:
+    assert statement(f"y = torch.full((4,), -0.1).to(d, {dtype})", review=False)[0] == f"y = torch.full((4,), -0.1, device=d).to({dtype})"

@@ -141,6 +141,10 @@ def _in_range(source: str) -> bool:
 
 SAME = frozenset({"torch.zeros", "torch.ones", "torch.full", "torch.eye", "torch.zeros_like", "torch.ones_like", "torch.full_like"})
 WHOLE = frozenset({"torch.zeros", "torch.ones", "torch.eye"})  # nothing but 0 and 1, which every dtype can hold
+FILLS = frozenset({"torch.full", "torch.full_like"})
+INTEGER_CASTS = frozenset({"long", "int"})
+FLOATS = frozenset(f"torch.{name}" for name in ("float", "half", "double", "bfloat16", "float16", "float32", "float64"))
+SMALLEST_MAXIMUM = 127  # what every dtype can hold
 TAKEN = frozenset({"dtype", "size", "fill_value", "n", "m", "start", "end", "step", "input"})
 SHAPING = frozenset(
     {"view", "reshape", "unsqueeze", "squeeze", "flatten", "permute", "transpose", "t", "repeat", "contiguous"}
@@ -187,7 +191,11 @@ def moved_to_made(place: Place) -> Fix | None:
         given += f", dtype={move.dtype}"
     elif move.dtype:
         tail = place.replace(f".to({move.dtype})", tail.span)
-    return place.fix(Applicability.EXACT, f"make it on the device: `{dotted}` gives the same values there", _with(place, base, given), tail)
+    what, made = f"make it on the device: `{dotted}` gives the same values there", (_with(place, base, given), tail)
+    integer = INTEGER_CASTS & {*steps} or (move.dtype and move.dtype not in FLOATS)
+    if dotted in FILLS and integer and not _fits_all(base, known):
+        return place.fix(Applicability.REVIEW, f"{what}, where the dtype that it is cast to can hold the number", *made)
+    return place.fix(Applicability.EXACT, what, *made)
 
 
 def _move(place: Place, call: cst.Call, method: str) -> _Move | None:
@@ -243,6 +251,20 @@ def _base(node: cst.BaseExpression, known: Known) -> tuple[cst.BaseExpression, K
                 node, known = inner, known.base
             case _:
                 return node, known, steps
+
+
+def _fits_all(call: cst.Call, known: Known) -> bool:
+    """Whether a fill's number is the same in all dtypes, or an int: floats that an integer dtype cannot hold are cast otherwise there."""
+    from hostlint.fix.build import code
+
+    named = next((one for one in call.args if one.keyword is not None and one.keyword.value == "fill_value"), None)
+    placed = [one for one in call.args if one.keyword is None]
+    if named is None and len(placed) < 2:
+        return False
+    number = _literal(code(named.value if named is not None else placed[1].value))
+    value = known.keyword("fill_value") if named is not None else known.argument(1)
+    is_int = bool(value.integer) and value.confidence is Confidence.CERTAIN and not _given(call, "dtype")
+    return is_int or (number is not None and 0 <= number <= SMALLEST_MAXIMUM)
 
 
 def _is_same_there(dotted: str, call: cst.Call, known: Known) -> bool:
