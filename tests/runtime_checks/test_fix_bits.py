@@ -75,7 +75,7 @@ FORMS = [
     ("torch.zeros(n).to(d, dtype)", "torch.zeros(n, device=d, dtype=dtype)"),
     ("torch.ones([2, n]).to(device=d, dtype=dtype)", "torch.ones([2, n], device=d, dtype=dtype)"),
     ("torch.full((n,), 0.1).to(d, dtype)", "torch.full((n,), 0.1, device=d).to(dtype)"),
-    ("torch.full((2, n), 1e39, dtype=torch.float64).to(d, torch.half)", "torch.full((2, n), 1e39, dtype=torch.float64, device=d).to(torch.half)"),
+    ("torch.full((2,), 7e4, dtype=torch.double).to(d, torch.half)", "torch.full((2,), 7e4, dtype=torch.double, device=d).to(torch.half)"),
     ("torch.eye(n).t().to(d)", "torch.eye(n, device=d).t()"),
     ("torch.arange(n).to(d)", "torch.arange(n, device=d)"),
     ("torch.arange(2, n + 9, 3).to(d, dtype)", "torch.arange(2, n + 9, 3, device=d).to(dtype)"),
