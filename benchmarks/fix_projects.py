@@ -1,9 +1,9 @@
 """Fixes whole projects and checks what came out, file by file: `fix_projects.py FOLDER…` works on copies and prints one JSON object.
 
 Each folder is copied twice, for `hostlint fix` and `hostlint fix --review`. Of each copy is checked: every file still compiles; a second
-run changes nothing; no finding came, save a lesser one where a graver one was mended; files without a fix are the same bytes, and in the
-others encoding, byte-order mark, line ends, comments and every line away from findings, imports and helpers stay. Exit status 1 if anything
-does not hold.
+run changes nothing; no finding came, save a lesser one where a graver one was mended and reads that run less often now; files without
+a fix are the same bytes, and in the others encoding, byte-order mark, line ends, comments and every line away from findings, imports and
+helpers stay. Exit status 1 if anything does not hold.
 """
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 FIXED = re.compile(r"^(?P<path>.+?):\d+:\d+: fixed (?P<code>HL\d+) (?P<name>[\w-]+): ")
 LEFT = re.compile(r"^(?P<path>.+?):\d+:\d+: (?P<code>HL\d+) (?P<name>[\w-]+) .*?\(fix withheld: (?P<reason>.*?)\)(?: \[|$)")
@@ -42,6 +43,12 @@ class Found:
     end_line: int
     severity: str
     function: str
+    chain: frozenset[str] = frozenset()  # the functions from the hot loop to the place
+
+    @classmethod
+    def of(cls, told: dict[str, Any]) -> Found:
+        chain = frozenset(link["function"] for link in told["heat"]["chain"])
+        return cls(**{name: told[name] for name in cls.__dataclass_fields__ if name != "chain"}, chain=chain)
 
 
 @dataclass
@@ -56,7 +63,8 @@ class Report:
     scans: list[float] = field(default_factory=list)  # seconds of each scan that the run made
     fixed: dict[str, int] = field(default_factory=dict)  # by rule
     withheld: dict[str, int] = field(default_factory=dict)  # by rule and reason
-    uncovered: list[str] = field(default_factory=list)
+    uncovered: list[str] = field(default_factory=list)  # lesser findings where graver ones were mended
+    lifted: list[str] = field(default_factory=list)  # reads that a fix moved to where they run less often
     troubles: list[str] = field(default_factory=list)
 
 
@@ -77,7 +85,7 @@ class Command:
 
     def findings(self, folder: Path) -> list[Found]:
         report = json.loads(self.run(folder, "scan", "--output-format", "json").stdout)
-        return [Found(**{name: one[name] for name in Found.__dataclass_fields__}) for one in report["findings"]]
+        return [Found.of(one) for one in report["findings"]]
 
 
 @dataclass(frozen=True)
@@ -244,10 +252,27 @@ def _compare(pairs: Mapping[str, Pair], before: Sequence[Found], after: Sequence
             continue
         graver = [old for old in gone if (old.path, old.function) == (one.path, one.function) and RANKS[old.severity] > RANKS[one.severity]]
         words = f"{one.path}:{one.line}: {one.code} in {one.function}"
-        if graver:
+        if one.path in pairs and any(_is_lifted(pairs[one.path], old, one) for old in gone):
+            report.lifted.append(words)
+        elif graver:
             report.uncovered.append(f"{words}, where {', '.join(sorted({old.code for old in graver}))} was mended")
         else:
             report.troubles.append(f"{words} came")
+
+
+def _is_lifted(pair: Pair, old: Found, new: Found) -> bool:
+    """Whether a read that came is one that went, in fewer loops of its function or up the chain of calls."""
+    if old.path != new.path or old.code[:3] != new.code[:3]:
+        return False
+    if old.function != new.function:
+        return new.function in old.chain
+    return _loops_around(pair.after, new) < _loops_around(pair.before, old)
+
+
+def _loops_around(data: bytes, found: Found) -> int:
+    """How many loops' bodies hold a place; the header of a loop is outside of it."""
+    bodies = [one.body for one in ast.walk(ast.parse(data)) if isinstance(one, ast.For | ast.AsyncFor | ast.While)]
+    return sum(body[0].lineno <= found.line <= (body[-1].end_lineno or 0) for body in bodies)
 
 
 def main() -> int:
