@@ -6,14 +6,21 @@ import json
 import stat
 import subprocess
 import sys
+import tempfile
 from codecs import BOM_UTF8
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from hostlint.cli.main import main
+from hostlint.judge import Judge
+
+if TYPE_CHECKING:
+    from hostlint.judge import Judged
+    from hostlint.model import HeatLevel
 
 
 @dataclass(frozen=True)
@@ -289,3 +296,25 @@ def test_a_hook_mends_only_what_it_is_given(hostlint: Run, mod: Path) -> None:
     done = hostlint("fix", "caller.py")
     assert mod.read_text(encoding="utf-8") == BAD
     assert done.stdout.splitlines()[-1].startswith("fixed 0 findings; ")
+
+
+@pytest.mark.parametrize("cache", [(), ("--no-cache",)])
+def test_a_round_looks_only_at_what_it_changed(
+    hostlint: Run, mod: Path, cache: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also without a cache that stays: a round over a large project would cost as much as the first scan."""
+    (mod.parent / "other.py").write_text(WARNED, encoding="utf-8")
+    judged: list[str] = []
+    file = Judge.file
+
+    def telling(self: Judge, number: int, at_least: HeatLevel) -> Judged:
+        judged.append(self._index.files[number].path)
+        return file(self, number, at_least)
+
+    monkeypatch.setattr(Judge, "file", telling)
+    monkeypatch.setattr(tempfile, "tempdir", str(mod.parent.parent))
+    done = hostlint("fix", *cache)
+    assert done.stdout.splitlines()[-1] == "fixed 2 findings in 1 file; 3 left (1 with --review)"
+    assert judged == ["mod.py", "other.py", "mod.py"]
+    assert (mod.parent / ".hostlint_cache").exists() is not bool(cache)
+    assert not list(mod.parent.parent.glob("hostlint-*"))

@@ -2,6 +2,9 @@
 from __future__ import annotations
 
 import sys
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,8 +14,7 @@ from hostlint.cli.sections import SectionedCommand
 from hostlint.errors import FAILURE, FINDINGS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
 
     from hostlint.cli.run import Run
     from hostlint.fix.report import Told
@@ -39,8 +41,9 @@ def fix(**given: Any) -> int:
     run = prepared(given)
     wanted = Wanted(given["review"], given["baselined"])
     data = run.standard.data if run.standard else None
-    scan = _scan(run, given["record"])
-    result = Fixer(lambda texts: scan(Wish(subtract=False, fixes=True, texts=texts)), wanted, data).run()
+    with _cached(run) as kept:
+        scan = _scan(kept, given["record"])
+        result = Fixer(lambda texts: scan(Wish(subtract=False, fixes=True, texts=texts)), wanted, data).run()
     told = Told(result, wanted, given["diff"])
     if given["diff"]:
         _print_diff(result)
@@ -54,6 +57,18 @@ def fix(**given: Any) -> int:
     for error in told.errors:
         click.echo(f"hostlint: error: {error.path}:{error.line}: {error.message}", err=True)
     return _status(told, given["diff"], given["exit_zero"])
+
+
+@contextmanager
+def _cached(run: Run) -> Iterator[Run]:
+    """The run with a cache: a round is cheap because of what the rounds before it found. With `--no-cache` it lasts as long as the run."""
+    if run.settings.cache_dir is not None:
+        yield run
+        return
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory(prefix="hostlint-") as folder:
+        yield replace(run, settings=replace(run.settings, cache_dir=Path(folder)))
 
 
 def _scan(run: Run, record: Path | None) -> Callable[[Wish], Outcome]:
