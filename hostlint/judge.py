@@ -15,7 +15,7 @@ from hostlint.model import FileError, Finding, Heat, HeatLevel, Span
 from hostlint.registry import all_for_kind
 from hostlint.severity import severity_of
 from hostlint.values.known import Known
-from hostlint.values.parameters import left_out
+from hostlint.values.parameters import asked_for, left_out
 from hostlint.values.redone import Redone
 from hostlint.values.waits import may_be_wrong, meetings
 
@@ -158,11 +158,13 @@ class Judge:
         return self._site(fid, region).level >= at_least
 
     def _site(self, fid: FunctionId, region: int) -> Heat:
-        """How hot a region is; what runs only where an optional argument was left out is cool unless a call is seen to leave it out."""
+        """How hot a region is; what an optional argument decides is cool unless a call decides it so."""
         heat = self._heat.site(fid, region)
         regions = self._index.function(fid).regions
         while region and heat.level > HeatLevel.REQUEST:
             if regions[region].kind == RegionKind.FALLBACK and not left_out(self._evaluator, fid, regions[region].targets):
+                return Heat(HeatLevel.REQUEST)
+            if regions[region].kind == RegionKind.OPTION and not asked_for(self._evaluator, fid, regions[region].targets):
                 return Heat(HeatLevel.REQUEST)
             region = regions[region].parent
         return heat

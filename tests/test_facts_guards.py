@@ -427,7 +427,41 @@ PROGRAMS = {
             if mask is None:
                 work()  # -
             else:
+                work()  # option
+    """,
+    "an option that is off by default": """
+        def f(x, mask=None, flag=False, on=True, width=0):
+            if flag:
+                work()  # option
+            else:
                 work()  # -
+            if mask is not None and x:
+                work()  # option
+            if mask or x:
+                work()  # -
+            if on:
+                work()  # -
+            if width:
+                work()  # -
+            if not flag:
+                return
+            work()  # option
+    """,
+    "an argument that was filled in": """
+        def f(x, mask=None):
+            mask = mask or x
+            if mask is not None:
+                work()  # -
+            if mask:
+                work()  # -
+    """,
+    "an option that has a fallback": """
+        def f(x, mask=None):
+            if mask is not None:
+                work()  # option
+            else:
+                mask = x
+                work()  # fallback
     """,
     "a local that is None": """
         def f(x):

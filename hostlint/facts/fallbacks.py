@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Collection
 
 from hostlint.facts.chains import chain
 from hostlint.facts.memos import none_test
@@ -22,6 +23,20 @@ def fallback(test: ast.expr, parameters: frozenset[str]) -> tuple[str, int]:
     if isinstance(test, ast.Call) and test.args and isinstance(test.args[0], ast.Name) and _asks_for_number(test):
         return test.args[0].id, int(test.args[0].id in parameters)
     return NOBODY, _emptiness(test)
+
+
+def option(test: ast.expr, off: Collection[str]) -> tuple[str, int]:
+    """The parameter that a test asks about of those that are None or False by default, and 1 where its true branch needs it, else -1."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        name, sense = option(test.operand, off)
+        return name, -sense
+    if isinstance(test, ast.BoolOp):
+        wanted = 1 if isinstance(test.op, ast.And) else -1
+        return next(((name, sense) for name, sense in (option(part, off) for part in test.values) if sense == wanted), (NOBODY, 0))
+    if isinstance(test, ast.Name):
+        return test.id, int(test.id in off)
+    name = none_test(test) or NOBODY
+    return name, (-1 if _is_none(test) else 1) if name in off else 0
 
 
 def is_host_copy(name: str) -> bool:

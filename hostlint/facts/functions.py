@@ -34,6 +34,8 @@ def _lambda(b: FunctionBuilder, node: ast.Lambda) -> int:
     child = _child(b, "<lambda>", node)
     child.owner = -1
     child.params = _parameters(b, node.args)
+    if isinstance(node.body, ast.JoinedStr) and not child.params:  # the words of an error, made when it is raised
+        child.flags |= FunctionFlag.COLD
     body = ast.Return(value=node.body, lineno=node.body.lineno, col_offset=0, end_lineno=node.end_lineno, end_col_offset=0)
     b.file.pending.append((child, node.args, [body]))
     return b.add(Op.FUNCTION, node.lineno, child.index)

@@ -4,6 +4,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
+from typing import TypeGuard
 
 from hostlint.facts.chains import chain
 
@@ -22,7 +23,7 @@ def memo(test: ast.expr, negated: bool, node: ast.If, rest: Sequence[ast.stmt]) 
         return 0
     local = isinstance(test, ast.Name) or ("." not in kept and none_test(test) == kept)
     if present is negated:  # the true branch runs where the kept value is missing
-        return int(_keeps(node.body, kept) if local else _stores(node.body, kept))
+        return int(_keeps(node.body, kept) or _fills_items(node.body, kept) if local else _stores(node.body, kept))
     if not _ends(node.body) or isinstance(node.body[-1], ast.Raise):
         return 0 if local else -int(_stores(node.orelse, kept))
     asks = not isinstance(test, (ast.Name, ast.Attribute)) and bool(CACHE_WORDS.search(kept))  # `if use_cache:` is a choice
@@ -54,6 +55,8 @@ def _asks_for(test: ast.expr) -> tuple[str | None, bool]:
         op, left, right = test.ops[0], test.left, test.comparators[0]
         if isinstance(op, (ast.Is, ast.IsNot)) and isinstance(right, ast.Constant) and right.value is None:
             return (_attribute(left) or chain(left).removesuffix("[]").removesuffix(".get()")), isinstance(op, ast.IsNot)
+        if _is_length(left) and isinstance(op, (ast.Eq, ast.Gt, ast.NotEq)) and isinstance(right, ast.Constant) and right.value == 0:
+            return chain(left.args[0]), not isinstance(op, ast.Eq)
         if isinstance(op, (ast.In, ast.NotIn)):
             return chain(right).removesuffix(".keys()"), isinstance(op, ast.In)
         attributes = (chain(part) for part in ast.walk(test) if isinstance(part, ast.Attribute))
@@ -64,6 +67,16 @@ def _asks_for(test: ast.expr) -> tuple[str | None, bool]:
     if isinstance(test, (ast.Name, ast.Attribute)):
         return chain(test), True
     return None, False
+
+
+def _is_length(node: ast.expr) -> TypeGuard[ast.Call]:
+    return isinstance(node, ast.Call) and chain(node.func) == "len" and len(node.args) == 1
+
+
+def _fills_items(body: Sequence[ast.stmt], name: str) -> bool:
+    """`state["step"] = 0` where the state was found to be empty."""
+    parts = (part for statement in body for part in ast.walk(statement) if isinstance(part, ast.Subscript))
+    return any(isinstance(part.ctx, ast.Store) and isinstance(part.value, ast.Name) and part.value.id == name for part in parts)
 
 
 def _attribute(node: ast.expr) -> str:

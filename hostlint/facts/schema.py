@@ -23,6 +23,9 @@ class RegionKind(IntEnum):
     RAISE = 8  # the arguments of a raise or the message of an assert
     EXPORT = 9  # tracing, scripting and export branches
     FALLBACK = 10  # runs only where the caller left an optional argument out
+    RARE = 11  # runs only where something unusual holds: a NaN, an error, a tensor on another device
+    ROUND = 12  # runs once for a generation of results that several steps use
+    OPTION = 13  # runs only where the caller sets an argument that is None or False by default
 
 
 class Region(NamedTuple):

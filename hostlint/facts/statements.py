@@ -86,7 +86,7 @@ def _if(b: FunctionBuilder, node: ast.If, rest: Sequence[ast.stmt]) -> None:
     lower_test(b, node.test, "if")
     parameters = frozenset(param.name for param in b.params)
     bound = b.loops[-1].binds if b.loops else frozenset()
-    guard = classify(node, rest, parameters, b.file.switches, b.qualname, bound) if b.env is not None else NOTHING
+    guard = classify(node, rest, parameters, b.file.switches, b.qualname, bound, _off(b)) if b.env is not None else NOTHING
     before = dict(b.env) if b.env is not None else None
     refine(b, node.test, True)
     _arm(b, node.body, guard.then, guard)
@@ -97,6 +97,14 @@ def _if(b: FunctionBuilder, node: ast.If, rest: Sequence[ast.stmt]) -> None:
     after_other = b.env
     b.env = b.join(node.lineno, [after_body, after_other])
     _guard_rest(b, node, guard, after_body, after_other)
+
+
+def _off(b: FunctionBuilder) -> frozenset[str]:
+    """The parameters that are None or False by default, and what they were given."""
+    env, defaults = b.env or {}, b.file.functions[b.parent].nodes
+    held = (param for param in b.params if param.default >= 0 and defaults[param.default][0] == Op.CONST)
+    off = (param.name for param in held if defaults[param.default][2:] in (("NoneType", None), ("bool", False)))
+    return frozenset(name for name in off if b.nodes[env.get(name, 0)][0] == Op.PARAM)
 
 
 def _arm(b: FunctionBuilder, body: Sequence[ast.stmt], kind: RegionKind | None, guard: Guard) -> None:

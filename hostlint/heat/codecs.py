@@ -1,4 +1,4 @@
-"""Whether a project's autoencoders serve requests, which encode and decode once around their steps, or are trained themselves."""
+"""Whether a project serves requests, which encode and decode once around their steps, or trains the models that do so."""
 from __future__ import annotations
 
 import re
@@ -30,6 +30,16 @@ class Codecs:
         found = set(self._calls())
         return "around" in found and "step" not in found
 
+    @cached_property
+    def serve_only(self) -> bool:
+        """They serve, and nothing trains: no optimizer takes a step."""
+        return self.serve and not any(map(_trains, self._used()))
+
+    def _used(self) -> Iterator[FunctionOutline]:
+        for outline in self._index.files:
+            if not is_unused(outline):
+                yield from outline.functions
+
     def _calls(self) -> Iterator[str]:
         for file, outline in enumerate(self._index.files):
             if is_unused(outline):
@@ -47,3 +57,7 @@ class Codecs:
                     yield "around"
             elif _CODEC.search(name) and not call.chain.endswith("]") and self._loops.surrounding(fid, call.region):
                 yield "step"
+
+
+def _trains(function: FunctionOutline) -> bool:
+    return any(words.last_name(call.chain) == "step" and "optim" in words.receiver_name(call.chain).lower() for call in function.calls)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hostlint.heat import owners, words
@@ -32,6 +33,7 @@ _WRAPPED_CALL = frozenset({"pre_forward", "post_forward", "new_forward"})
 _ATTENTION = re.compile(r"Attn\w*Processor|Attention\w*Processor")
 _SCHEDULER = re.compile(r"(Scheduler|Solver|Optimizer|Optim)(Mixin|Base|V\d+)?$")
 _SCHEDULER_METHODS = frozenset({"step", "scale_model_input", "add_noise", "convert_model_output", "get_velocity", "scale_noise"})
+_SCHEDULER_HELPERS = frozenset({"add_noise", "get_velocity", "scale_noise"})  # a training step calls them; who serves, seldom
 _REPLAY = re.compile(r"(Buffer|Sampler|Memory)$")
 _EXPERIENCE = re.compile(r"Replay|Buffer|Memory|Priorit|Experience|(^|[._])(replay|rl)([._]|$)|replay|buffer")  # not rays, not points
 _REPLAY_METHODS = frozenset({"sample", "update_priority"})
@@ -90,6 +92,26 @@ class Entries:
         """A `generate` that prepares a request and leaves its steps to another one."""
         return any(words.last_name(call.chain) == function.name for call in function.calls)
 
+    def reads_request(self, fid: FunctionId) -> bool:
+        """A module's forward that encodes what a request brings along, in a project that serves and does not train."""
+        function = self._index.function(fid)
+        if function.owner < 0 or function.name not in ("forward", "__call__") or not self._codecs.serve_only:
+            return False
+        cid = (fid[0], function.owner)
+        return self._index.is_nn_module(cid) and owners.reads_request(self._index, cid)
+
+    @cached_property
+    def _helpers_of_steps(self) -> set[str]:
+        """The names of a scheduler's helpers that step loops call without saying on which scheduler."""
+        found: set[str] = set()
+        for file, outline in enumerate(self._index.files):
+            for function in outline.functions:
+                fid = (file, function.index)
+                if self._loops.kinds(fid):
+                    in_loops = (chain for chain, region in self._loops.unresolved(fid) if self._loops.surrounding(fid, region))
+                    found.update(_SCHEDULER_HELPERS.intersection(map(words.last_name, in_loops)))
+        return found
+
     def _walks_steps(self, fid: FunctionId) -> bool:
         regions = self._index.function(fid).regions
         loops = (regions[loop] for loop, kind in self._loops.kinds(fid).items() if kind is LoopKind.STEPS)
@@ -117,6 +139,8 @@ class Entries:
 
     def _is_step_by_class(self, cid: ClassId, name: str) -> bool:
         names = owners.class_names(self._index, cid)
+        if name in _SCHEDULER_HELPERS and self._codecs.serve_only and name not in self._helpers_of_steps:
+            return False
         if name in _SCHEDULER_METHODS:
             return any(_SCHEDULER.search(each) for each in names)
         if name in _REPLAY_METHODS:

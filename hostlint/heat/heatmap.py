@@ -9,7 +9,7 @@ from hostlint.facts.schema import FunctionFlag, RegionKind
 from hostlint.heat.callgraph import CallGraph
 from hostlint.heat.entries import Entries
 from hostlint.heat.loops import StepLoops
-from hostlint.heat.nature import Nature, nature_of, region_limits
+from hostlint.heat.nature import Nature, nature_of, region_limits, repeats
 from hostlint.heat.quiet import quiet_modules
 from hostlint.heat.spread import Allowed, Reached
 from hostlint.model import ChainLink, Heat, HeatLevel
@@ -17,6 +17,7 @@ from hostlint.model import ChainLink, Heat, HeatLevel
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from hostlint.heat.callgraph import Edge
     from hostlint.index import FunctionId, ProjectIndex
 
 
@@ -36,6 +37,9 @@ class HeatMap:
             if nature is Nature.ANY and (fid in self.graph.hooks or entries.is_step(fid))
         }
         stops = {fid for fid in self._natures if fid not in steps and fid not in self._forced and entries.is_whole_request(fid)}
+        readers = {fid for fid in steps if fid not in self._forced and entries.reads_request(fid)}
+        self._natures.update(dict.fromkeys(readers, Nature.ONCE))
+        steps = {fid: None for fid in steps if fid not in readers}
         quiet = quiet_modules(self.graph, self.loops, self._natures, entries, steps, stops) - self._forced.keys()
         self._natures.update(dict.fromkeys(quiet, Nature.ONCE))
         starts = {*steps, *self._forced} - quiet
@@ -43,7 +47,7 @@ class HeatMap:
         self._allowed = Allowed(self.graph, self._natures, open_ended)
         reached = Reached(self.graph, self.loops, self._natures, self._allowed, stops)
         reached.spread([fid for fid in steps if fid not in quiet], self._forced)
-        self._ways = reached.ways
+        self._ways, self._rounds = reached.ways, reached.rounds
 
     def function(self, fid: FunctionId) -> Heat:
         """The heat of a function's body outside its loops and guards."""
@@ -59,6 +63,8 @@ class HeatMap:
         limit = min(self._region_limits[fid][region], self._limit(fid))
         inner = region
         while inner and not self.is_step_loop(fid, inner):
+            if regions[inner].kind == RegionKind.ROUND:
+                return Heat(min(limit, HeatLevel.REQUEST))
             inner = regions[inner].parent
         heat = self._loop(fid, inner) if inner else self.function(fid)
         return heat if heat.level <= limit else Heat(limit)
@@ -67,7 +73,7 @@ class HeatMap:
         """A loop that is a step loop by itself, or any loop of a function that steps reach."""
         if self._index.function(fid).regions[region].kind != RegionKind.LOOP:
             return False
-        if fid in self._ways:
+        if fid in self._ways or (fid in self._rounds and repeats(self._index.function(fid).regions[region])):
             return True
         return self._allowed[fid] is HeatLevel.LOOP and self.loops.is_step(fid, region)
 
@@ -97,23 +103,26 @@ class HeatMap:
 
     def _loop(self, fid: FunctionId, loop: int) -> Heat:
         own = self._link(fid, self._index.function(fid).regions[loop].line)
-        if fid in self._ways and not self.loops.is_step(fid, loop):
+        if (fid in self._ways or fid in self._rounds) and not self.loops.is_step(fid, loop):
             return Heat(HeatLevel.LOOP, (*self._chain(fid), own))
         return Heat(HeatLevel.LOOP, (own,))
 
     def _chain(self, fid: FunctionId) -> tuple[ChainLink, ...]:
         """From the hot loop (or the conventional entry) to the function, a link for every call."""
         links: list[ChainLink] = []
-        edge, loop = self._ways[fid]
+        edge, loop = self._way(fid)
         while edge is not None:
             links.append(self._link(edge.caller, edge.line))
             if loop:
                 links.append(self._link(edge.caller, self._index.function(edge.caller).regions[loop].line))
                 return tuple(reversed(links))
             fid = edge.caller
-            edge, loop = self._ways[fid]
+            edge, loop = self._way(fid)
         links.append(self._link(fid, self._index.function(fid).line))
         return tuple(reversed(links))
+
+    def _way(self, fid: FunctionId) -> tuple[Edge | None, int]:
+        return self._ways[fid] if fid in self._ways else self._rounds[fid]
 
     def _link(self, fid: FunctionId, line: int) -> ChainLink:
         return ChainLink(self._index.files[fid[0]].path, line, self._index.function(fid).qualname)

@@ -84,6 +84,12 @@ class StepLoops:
                 self._kinds[fid] = self._judge(shape)
         self._cool_preparations()
 
+    def unresolved(self, fid: FunctionId) -> Iterator[tuple[str, int]]:
+        """The callees that nobody knows for certain, with their regions."""
+        known = {edge.call_index for edge in self._graph.edges_out(fid) if edge.certain}
+        calls = self._graph.index.function(fid).calls
+        yield from ((call.chain, call.region) for position, call in enumerate(calls) if position not in known)
+
     def kinds(self, fid: FunctionId) -> dict[int, LoopKind]:
         """The function's loops by region."""
         return self._kinds.get(fid, {})
@@ -166,7 +172,7 @@ class StepLoops:
         hides = LoopKind.STEPS in inner or LoopKind.OUTER in inner or any(edge.callee in self._hides for edge in edges)
         if walk is Walk.REQUESTS or (walk is Walk.UNKNOWN and self._serves(shape, loop, exposing, edges)):
             return LoopKind.OUTER
-        if hides and walk is Walk.UNKNOWN and self._receives(shape, loop):
+        if walk is Walk.UNKNOWN and (self._goes_through_stages(shape, loop) or (hides and self._receives(shape, loop))):
             return LoopKind.OUTER
         if loop in shape.steps and not (LoopKind.STEPS in inner and all(map(words.codes, shape.steps[loop]))):
             return step
@@ -191,6 +197,11 @@ class StepLoops:
             return True
         endless = shape.outline.regions[loop].text.startswith("while")
         return endless and all(words.names_request(self._graph.index.function(edge.callee).name) for edge in works)
+
+    def _goes_through_stages(self, shape: Shape, loop: int) -> bool:
+        """Whether each round is a stage of a request; the stages of a network are hot with its forward."""
+        region = shape.outline.regions[loop]
+        return words.walks_stages(region.text, region.targets)
 
     def _receives(self, shape: Shape, loop: int) -> bool:
         """Whether each round of an endless loop waits for a message, which is a request, unless it forms batches of what has come."""

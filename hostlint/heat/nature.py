@@ -42,7 +42,8 @@ _ONCE = re.compile(
     r"_(eval|evaluation|validation)$|^on_(train|fit|test|predict|val|validation)_(epoch_)?(start|end|begin)$|(^|_)epoch_(start|end|begin)$|"
     r"^_*(ingest|process|handle|recv|receive|accept|admit|add|enqueue|abort|cancel|retract|resume|preempt|finish|release|free)_(\w+_)?"
     r"(req|request)s?$|(^|_)(recover|elastic|failover|rejoin|scale_(up|down)|reconfigure)(_|$)|(^|_)(req|request)s?_(finish|done|abort|releas|end|start)\w*$|(^|_)((self|sanity)_check|invariants?|leaks?)(_|$)|"
-    r"^compute_(eval_|val_)?metrics$|^_*(set|retrieve|prepare)_timesteps$|^_*(reset|teardown)$"
+    r"^compute_(eval_|val_)?metrics$|^_*(set|retrieve|prepare)_timesteps$|^_*(reset|teardown)$|"
+    r"^_*on_idle$|_(during|when|while|on)_idle$"
 )
 # What puts hooks in place or takes them away, once: the hooks themselves run at every step.
 _INSTALLS = re.compile(
@@ -62,6 +63,9 @@ _BENCHMARK_FILE = re.compile(
 _TEST_FILE = re.compile(r"(^|/)(tests?|testing|unittests?)/|(^|/)test_[^/]*\.py$|_test\.py$|(^|/)conftest\.py$")
 _DEBUG_FILE = re.compile(r"(^|/)debug(ging|ger)?(_(utils?|tools?|helpers?))?(/|\.py$)")
 _OFF_DEVICE_FILE = re.compile(r"(^|/)(mlx|mps|cpu)(/|\.py$)|(^|/)mlx_[^/]*\.py$")
+# Other accelerators than the measured kind: whether their hosts wait is not known.
+_OTHER_DEVICE_FILE = re.compile(r"(^|/)([^/]*_)?(npu|xpu|hpu|mlu|musa|tpu|xla|neuron|ascend)(_[^/]*)?(/|\.py$)")
+_OTHER_DEVICE = re.compile(r"(^|_)(npu|xpu|hpu|mlu|musa|tpu|xla|neuron|ascend\w*)(_|$)")
 _TOOL_FILE = re.compile(r"(^|/)(setup|hubconf|convert_[^/]*|export_[^/]*)\.py$")
 _KEPT = re.compile(r"(^|\.|_)(lru_cache|cache|cached|cachedmethod|cached_property|cached_function|memoi[sz]e|run_once)(_\w+)?(\(\))?$")
 _FOR_GOOD = re.compile(r"(^|\.|_)(lru_cache|cache|cached_function|memoi[sz]e|run_once)(_\w+)?(\(\))?$")
@@ -72,6 +76,7 @@ _REGION_LIMITS = {
     RegionKind.DEBUG: HeatLevel.REQUEST,
     RegionKind.ONCE: HeatLevel.REQUEST,
     RegionKind.EVALUATION: HeatLevel.REQUEST,
+    RegionKind.RARE: HeatLevel.REQUEST,
     RegionKind.EXCEPT: HeatLevel.COLD,
     RegionKind.RAISE: HeatLevel.COLD,
     RegionKind.EXPORT: HeatLevel.COLD,
@@ -91,7 +96,18 @@ def nature_of(function: FunctionOutline, file: FileOutline) -> Nature:
         return min(_kept_for(function.decorators), _by_name(function.name))
     if function.index == 0:
         return Nature.ANY
-    return _by_name(function.name)
+    return min(_by_name(function.name), Nature.ONCE) if _is_for_others(function, file) else _by_name(function.name)
+
+
+def _is_for_others(function: FunctionOutline, file: FileOutline) -> bool:
+    return bool(_OTHER_DEVICE.search(function.name)) or _is_others(file.module)
+
+
+@cache
+def _is_others(module: str) -> bool:
+    """A part for other accelerators; a package that is named after one is all its users have."""
+    package, _, part = module.partition(".")
+    return bool(_OTHER_DEVICE_FILE.search((part or package).replace(".", "/") + ".py"))
 
 
 def _is_host_variant(name: str, file: FileOutline) -> bool:
@@ -150,6 +166,20 @@ def region_limits(regions: Sequence[Region]) -> tuple[HeatLevel, ...]:
         own = _REGION_LIMITS.get(region.kind, HeatLevel.LOOP)
         limits.append(own if position == 0 else min(own, limits[region.parent]))
     return tuple(limits)
+
+
+def repeats(region: Region) -> bool:
+    """A loop over rows, rather than over what an object is set up with, as its reward functions."""
+    return region.kind == RegionKind.LOOP and not region.text.startswith("self.")
+
+
+def in_rounds(regions: Sequence[Region]) -> tuple[bool, ...]:
+    """For each region whether it runs once for a generation of results: behind such a guard, and in no loop over rows there."""
+    found: list[bool] = []
+    for position, region in enumerate(regions):
+        inside = position > 0 and found[region.parent] and not repeats(region)
+        found.append(inside or region.kind == RegionKind.ROUND)
+    return tuple(found)
 
 
 def innermost_loops(regions: Sequence[Region]) -> tuple[int, ...]:

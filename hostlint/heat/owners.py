@@ -18,6 +18,18 @@ _AROUND_STEPS = re.compile(
 )
 
 
+# What a request shows or tells is read by them once, in front of the model that takes the steps.
+_READER = re.compile(
+    r"Vision|Visual|Audio|Speech|Whisper|Sig[Ll][Ii][Pp]|C(LIP|lip)|NaVi[tT]|Navi[tT]|MoonVi[tT]|(^|[a-z0-9_])Vi[tT](?![a-z])|"
+    r"(Image|Video|Text|Prompt|Caption)(Encoder|Tower)|Resampler|Connector"
+)
+_READER_FILE = re.compile(r"(^|_)(vision|visual|audio|speech|whisper|siglip|vit|navit|moonvit|resampler|connectors?)(_|$)")
+_STEPPER = re.compile(
+    r"UNet|Unet|DiT|Dit(?![a-z])|Transformer[123]D|Denois|Diffusion|For\w*(LM|Generation|Classification)|LM(Model)?$|Rotary|RoPE|Rope"
+)
+_STEPPER_FILE = re.compile(r"(^|[._])(transformers?|dits?|unets?|schedulers?)([._]|$)")
+
+
 def class_names(index: ProjectIndex, cid: ClassId) -> list[str]:
     """The class's name and those of everything that it inherits."""
     return [*(index.klass(each).name for each in index.mro(cid)), *sorted(index.external_bases(cid))]
@@ -26,6 +38,14 @@ def class_names(index: ProjectIndex, cid: ClassId) -> list[str]:
 def is_codec(index: ProjectIndex, cid: ClassId) -> bool:
     """Whether the class turns latents into pictures or sound, checks those, or encodes the text of a request."""
     return any(_CODEC.search(index.klass(each).name) for each in index.mro(cid)) or bool(_ENCODERS.search(index.files[cid[0]].module))
+
+
+def reads_request(index: ProjectIndex, cid: ClassId) -> bool:
+    """Whether the class encodes the pictures, the sound or the text of a request."""
+    name, module = index.klass(cid).name, index.files[cid[0]].module
+    if _STEPPER.search(name) or _STEPPER_FILE.search(module):
+        return False
+    return bool(_READER.search(name) or _READER_FILE.search(module.rpartition(".")[2]))
 
 
 def is_request_owner(index: ProjectIndex, cid: ClassId) -> bool:

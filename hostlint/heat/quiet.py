@@ -44,10 +44,12 @@ def quiet_modules(
     open_ended = {fid for fid in natures if fid in starts or fid in graph.escaping or entries.is_request(fid)}
     reached = Reached(graph, loops, natures, Allowed(graph, natures, open_ended), stops, called)
     reached.spread(others, ())
-    quiet = called - reached.ways.keys() - _called_by_unknown(graph, natures, entries, reached.ways.keys())
-    repeated = [fid for fid in quiet if any(edge.caller not in quiet and _is_repeated(graph, loops, edge) for edge in graph.edges_in(fid))]
+    hot = reached.ways.keys() | reached.rounds.keys()
+    quiet = called - hot - _called_by_unknown(graph, natures, entries, hot)
+    seldom = quiet | {fid for fid, nature in natures.items() if nature is Nature.ONCE}
+    repeated = [fid for fid in quiet if any(edge.caller not in seldom and _is_repeated(graph, loops, edge) for edge in graph.edges_in(fid))]
     quiet -= _reach(graph, repeated)
-    names = {name for fid in graph.functions() for name in _unresolved(graph, loops, fid, fid in reached.ways)}
+    names = {name for fid in graph.functions() for name in _unresolved(graph, loops, fid, fid in hot)}
     return quiet - _reach(graph, [fid for fid in quiet if _may_be(graph, fid, names)])
 
 

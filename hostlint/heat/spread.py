@@ -3,12 +3,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hostlint.heat.nature import Nature, is_unused, region_limits
+from hostlint.heat.nature import Nature, in_rounds, is_unused, region_limits, repeats
 from hostlint.model import HeatLevel
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping
+    from collections.abc import Container, Iterable, Mapping, Sequence
 
+    from hostlint.facts.schema import Region
     from hostlint.heat.callgraph import CallGraph, Edge
     from hostlint.heat.loops import StepLoops
     from hostlint.index import FunctionId
@@ -53,7 +54,10 @@ class Allowed:
 
 
 class Reached:
-    """The functions that steps reach, each with the edge (or nothing, for an entry) that the shortest way to it ends in."""
+    """The functions that steps reach, each with the edge (or nothing, for an entry) that the shortest way to it ends in.
+
+    What only a generation of results reaches is in `rounds`: in it the loops over rows are hot, and what they call.
+    """
 
     def __init__(
         self,
@@ -72,7 +76,8 @@ class Reached:
         self._allowed = allowed
         # The last edge of the way, and the step loop that it lies in (0: its function is hot, or there is no edge).
         self.ways: dict[FunctionId, tuple[Edge | None, int]] = {}
-        self._buckets: list[list[tuple[FunctionId, Edge | None, int]]] = []
+        self.rounds: dict[FunctionId, tuple[Edge | None, int]] = {}
+        self._buckets: list[list[tuple[FunctionId, Edge | None, int, bool]]] = []
 
     def spread(self, entries: Iterable[FunctionId], forced: Iterable[FunctionId]) -> None:
         for fid in forced:
@@ -84,16 +89,16 @@ class Reached:
             self._push(CONVENTION, fid, None, 0)
         distance = 0
         while distance < len(self._buckets):
-            for fid, edge, loop in self._buckets[distance]:
-                if fid not in self.ways:
-                    self.ways[fid] = (edge, loop)
-                    self._extend(fid, distance)
+            for fid, edge, loop, in_round in self._buckets[distance]:
+                if fid not in self.ways and not (in_round and fid in self.rounds):
+                    (self.rounds if in_round else self.ways)[fid] = (edge, loop)
+                    self._extend(fid, distance, in_round)
             distance += 1
 
-    def _push(self, distance: int, fid: FunctionId, edge: Edge | None, loop: int) -> None:
+    def _push(self, distance: int, fid: FunctionId, edge: Edge | None, loop: int, in_round: bool = False) -> None:
         while len(self._buckets) <= distance:
             self._buckets.append([])
-        self._buckets[distance].append((fid, edge, loop))
+        self._buckets[distance].append((fid, edge, loop, in_round))
 
     def _seed(self, fid: FunctionId) -> None:
         """The calls that step loops of this function make."""
@@ -101,20 +106,30 @@ class Reached:
         if not any(self._loops.is_step(fid, loop) for loop in kinds):
             return
         regions = self._graph.index.function(fid).regions
-        limits = region_limits(regions)
+        limits, rounds = region_limits(regions), in_rounds(regions)
         for edge in self._graph.edges_out(fid):
             loop = self._loops.surrounding(fid, edge.region)
             if loop and limits[edge.region] is HeatLevel.LOOP and self._may_heat(edge):
-                self._push(1 if edge.certain else 2, edge.callee, edge, loop)
+                self._push(1 if edge.certain else 2, edge.callee, edge, loop, rounds[edge.region])
 
-    def _extend(self, fid: FunctionId, distance: int) -> None:
-        limits = region_limits(self._graph.index.function(fid).regions)
+    def _extend(self, fid: FunctionId, distance: int, in_round: bool) -> None:
+        regions = self._graph.index.function(fid).regions
+        limits, rounds = region_limits(regions), in_rounds(regions)
         for edge in self._graph.edges_out(fid):
             if limits[edge.region] is HeatLevel.LOOP and edge.callee not in self.ways and self._may_heat(edge):
-                self._push(distance + (1 if edge.certain else 2), edge.callee, edge, 0)
+                loop = _row_loop(regions, edge.region) if in_round else 0
+                behind = rounds[edge.region] or (in_round and not loop)
+                self._push(distance + (1 if edge.certain else 2), edge.callee, edge, loop, behind)
 
     def _may_heat(self, edge: Edge) -> bool:
         if edge.callee in self._stops:
             return False
         nature = self._natures[edge.callee]
         return nature is Nature.ANY or (nature is Nature.RARE and edge.certain)
+
+
+def _row_loop(regions: Sequence[Region], region: int) -> int:
+    """The innermost loop over rows around a region, 0 where there is none."""
+    while region and not repeats(regions[region]):
+        region = regions[region].parent
+    return region

@@ -58,6 +58,7 @@ _REQUESTS = re.compile(
     r"images?|videos?|references?|conditions?|conditionings?|captions?|audios?|masks?|clips?|speakers?)(_(list|id|idx|index|num|names?))?$",
     re.IGNORECASE,
 )
+_STAGES = re.compile(r"(^|_)stages?(_(list|id|idx|index|num|count))?$", re.IGNORECASE)
 _ONE_REQUEST = re.compile(r"reqs?|requests?")
 _HANDS_ON = frozenset(
     {"items", "values", "keys", "parameters", "modules", "children", "unbind", "tolist", "flip", "iter", "split", "chunk"}
@@ -150,6 +151,12 @@ def loop_walks(text: str, targets: tuple[str, ...]) -> Walk:
     if walk is Walk.DATA and any(_ONE_REQUEST.fullmatch(target) for target in targets):
         return Walk.REQUESTS  # a batch of requests, each for itself
     return walk if walk is not Walk.UNKNOWN else _first_walk(targets)
+
+
+@cache
+def walks_stages(text: str, targets: tuple[str, ...]) -> bool:
+    """A loop over the stages that a request goes through."""
+    return any(_STAGES.search(name) for name in (last_name(text), *targets))
 
 
 def _first_walk(names: tuple[str, ...]) -> Walk:

@@ -35,6 +35,7 @@ READERS = frozenset({"item", "tolist", "cpu", "numpy", "to", "nonzero"})
 COPIERS = frozenset({"cpu", "to", "numpy"})  # on a host tensor they cost nothing, and are written where the place is open
 EVENTS = re.compile(r"(^|_)(events?|evt|done|ready|finish(ed)?|completed?|fence|marker)$", re.IGNORECASE)
 PLAIN = re.compile(r"[\w.]+(\[[^\]]*\])*")  # a name, an attribute or an element: nothing was computed that only a tensor can be
+DEVICES = re.compile(r"stream|device|accelerator|platform|cuda|gpu|event|torch", re.IGNORECASE)
 IDENTIFIER = re.compile(r"[A-Za-z_]\w*$")
 
 
@@ -63,7 +64,17 @@ def at_call(frame: Frame, site: Site) -> Meeting | None:
         return None  # a collective of the hosts: the device has no part in it
     if _is_idle(bound) or (receiver is not None and not receiver.rank0 and is_cure(frame, site)):
         return None
-    return judge(op, bound, site, name, _target(op, bound))
+    meeting = judge(op, bound, site, name, _target(op, bound))
+    return _undeclared(meeting, site) if receiver is None and callee.place is Place.UNKNOWN else meeting
+
+
+def _undeclared(meeting: Meeting | None, site: Site) -> Meeting | None:
+    """`x.synchronize()` of an object that nobody declared: by its name it is a stream or a device, or perhaps something else."""
+    if meeting is None or meeting.kind is not FactKind.EXPLICIT_SYNCHRONIZE:
+        return meeting
+    if not DEVICES.search(site.subject):
+        return replace(meeting, confidence=Confidence.POSSIBLE, evidence="nobody says what the object is")
+    return replace(meeting, confidence=Confidence.LIKELY, evidence=f"`{site.subject}` is a stream or a device by its name")
 
 
 def _picked(frame: Frame, arguments: Sequence[Argument]) -> Value:

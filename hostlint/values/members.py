@@ -58,7 +58,7 @@ def _of_tensor(frame: Frame, base: Value, name: str) -> Value:
         return Value(Place.PYTHON, confidence=base.confidence, detail=Device(on, base.why))
     if name == "dtype":
         return Value(Place.PYTHON, detail=Dtype("?"))
-    if name in TENSOR_METADATA:
+    if name in TENSOR_METADATA or name.startswith("__"):
         return SHAPE if name == "shape" else PYTHON
     if name in TENSOR_PARTS:
         return replace(base, fresh=False, detail=None)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from hostlint.facts.graph import Op
 from hostlint.facts.schema import FunctionFlag, FunctionOutline, Param
@@ -103,11 +103,18 @@ def _conventional(frame: Frame, param: Param, declared: Value) -> Value | None:
         return conventional(f"`{param.name}` is a device tensor by convention") if named else None
     if param.annotation:
         return None
-    if module_call and not evaluator.conventions.is_setting(param.name) and not (outline.flags & FunctionFlag.STATIC):
+    if module_call and not (evaluator.conventions.is_setting(param.name) or outline.flags & FunctionFlag.STATIC or _counts(frame, param)):
         return conventional(f"`{param.name}` is an input of {outline.qualname}, which lives on the device by convention")
     if named and evaluator.surroundings.is_hot(frame.fid):
         return conventional(f"`{param.name}` is a device tensor by convention")
     return None
+
+
+def _counts(frame: Frame, param: Param) -> bool:
+    """Whether the function counts up to the parameter: `range(groups)` is written for a number."""
+    nodes: Any = frame.graph.nodes
+    calls = (node for node in nodes if node[0] == Op.CALL and len(node[3]) == 1 and frame.node_name(node[2]) == "range")
+    return any(frame.node_name(call[3][0]) == param.name and nodes[call[3][0]][0] == Op.PARAM for call in calls)
 
 
 def is_module_call(frame: Frame, outline: FunctionOutline) -> bool:
@@ -206,3 +213,16 @@ def left_out(evaluator: Evaluator, fid: FunctionId, names: Sequence[str]) -> boo
 def _is_hot(evaluator: Evaluator, caller: Caller) -> bool:
     region = evaluator.index.function(caller.caller).calls[caller.call_index].region
     return evaluator.surroundings.is_hot(caller.caller, region)
+
+
+def asked_for(evaluator: Evaluator, fid: FunctionId, names: Sequence[str]) -> bool:
+    """Whether a call on a step's path may set one of these parameters, which are None or False by default; it may where none is seen."""
+    frame = evaluator.frame(fid)
+    positions = [position for position, param in enumerate(frame.outline.params) if param.name in names]
+    callers = [caller for caller in evaluator.surroundings.callers(fid) if caller.certain and _is_hot(evaluator, caller)]
+    passed = (_passed(frame, caller, position) for caller in callers for position in positions)
+    return not callers or any(not _is_off(value) for value in passed)
+
+
+def _is_off(value: Value | None) -> bool:
+    return value is None or is_none(value) or (isinstance(value.detail, Literal) and value.detail.value is False)

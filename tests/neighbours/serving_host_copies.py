@@ -75,7 +75,8 @@ def decode_step(model, batch: Batch, x: torch.Tensor, plan: dict[str, torch.Tens
     batch.lens.max().item()  # expect: HL101
     plan["lens_cpu"].max().item()  # ok: the host's copy, by its key
     batch.ready.synchronize()  # ok: an event of the step before
-    batch.mlx.synchronize()  # expect: HL117
+    batch.copy_stream.synchronize()  # expect: HL117
+    batch.corpus.synchronize()  # ok: nobody says that the device is behind it
     finish_step(batch.result, batch, force_cpu=True)
     copied(batch, batch.lens, long=False)
     return model(x)

@@ -1,0 +1,146 @@
+"""What serves requests reads their pictures, sound and text once; what trains does so at every step."""
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from hostlint.facts.lower import lower_file
+from hostlint.heat import compute_heat
+from hostlint.index import ProjectIndex
+
+SERVES = """
+class Pipeline:
+    def __call__(self, latents, timesteps):
+        for t in timesteps:
+            latents = self.transformer(latents, t)
+            latents = self.scheduler.step(latents, t)
+        return self.vae.decode(latents)
+"""
+TRAINS = SERVES + """
+def fit(model, optimizer, loader):
+    for batch in loader:
+        model(batch).backward()
+        optimizer.step()
+"""
+
+
+def heats(module: str, source: str, rest: str = SERVES) -> dict[str, str]:
+    """The heat of each call whose name begins with `at_`, in a module of a package with that pipeline."""
+    texts = {module: textwrap.dedent(source), "pkg.pipeline": rest}
+    index = ProjectIndex([lower_file(text, name.replace(".", "/") + ".py", name).outline for name, text in texts.items()])
+    heat = compute_heat(index)
+    calls = ((f, call) for f in index.files[0].functions for call in f.calls)
+    return {call.chain: heat.site((0, f.index), call.region).level.label for f, call in calls if call.chain.startswith("at_")}
+
+
+MODEL = """
+import torch
+
+class {name}(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = torch.nn.ModuleList([Block() for _ in range(3)])
+
+    def forward(self, x):
+        at_forward()
+        for block in self.blocks:
+            x = block(x)
+        return x
+
+class Block(torch.nn.Module):
+    def forward(self, x):
+        at_block()
+        return x
+"""
+
+
+@pytest.mark.parametrize("name", [
+    "MossVisionModel", "OmniAudioEncoder", "DotsSpeechEncoder", "Resampler4_5", "NaViT", "SiglipTower", "TextConnector", "PhiImageEncoder",
+    "ClipTextTransformer", "ViT",
+])  # fmt: skip
+def test_encoders_of_a_request_are_no_steps_where_the_project_serves(name: str) -> None:
+    assert heats("pkg.models.omni", MODEL.format(name=name))["at_forward"] == "request"
+    assert heats("pkg.models.omni", MODEL.format(name=name), TRAINS)["at_forward"] == "call"
+
+
+def test_the_blocks_of_an_encoder_are_as_cool() -> None:
+    assert heats("pkg.models.omni", MODEL.format(name="VisionModel")) == {"at_forward": "request", "at_block": "request"}
+
+
+@pytest.mark.parametrize("module", ["pkg.models.omni_vision", "pkg.adapter.text_connector", "pkg.models.whisper"])
+def test_files_of_encoders(module: str) -> None:
+    assert heats(module, MODEL.format(name="Merger"))["at_forward"] == "request"
+
+
+@pytest.mark.parametrize(("module", "name"), [
+    ("pkg.models.omni", "AudioUNet"), ("pkg.models.omni", "ImageTransformer2D"), ("pkg.models.omni", "VisionForCausalLM"),
+    ("pkg.models.dits.omni", "AudioModel"), ("pkg.models.transformers.speech", "AudioInjector"),
+    ("pkg.models.omni", "AudioRotaryEmbedding"),
+    ("pkg.models.omni", "Revision"), ("pkg.models.omni", "Vitality"), ("pkg.models.omni", "VideoModel"),
+])  # fmt: skip
+def test_what_takes_the_steps_stays_hot(module: str, name: str) -> None:
+    assert heats(module, MODEL.format(name=name))["at_forward"] == "call"
+
+
+def test_a_file_alone_says_nothing_of_serving() -> None:
+    assert heats("pkg.models.omni", MODEL.format(name="VisionModel"), "")["at_forward"] == "call"
+
+
+SCHEDULER = """
+class FlowScheduler:
+    def step(self, x, t):
+        at_step()
+        return x
+
+    def {name}(self, x, noise, t):
+        at_helper()
+        return x
+"""
+
+
+@pytest.mark.parametrize("name", ["add_noise", "scale_noise", "get_velocity"])
+def test_helpers_of_training_are_no_steps_where_nothing_trains(name: str) -> None:
+    source = SCHEDULER.format(name=name)
+    assert heats("pkg.schedulers.flow", source) == {"at_step": "call", "at_helper": "request"}
+    assert heats("pkg.schedulers.flow", source, TRAINS) == {"at_step": "call", "at_helper": "call"}
+
+
+def test_a_helper_that_an_unknown_scheduler_is_asked_for_in_a_step_loop_may_be_any() -> None:
+    calls = SERVES.replace("latents = self.scheduler.step(latents, t)", "latents = get_scheduler(t)[0](t)(latents).add_noise(latents, t)")
+    many = SCHEDULER.format(name="add_noise") + "".join(f"\nclass Other{n}:\n    def add_noise(self, x):\n        pass\n" for n in range(9))
+    assert heats("pkg.schedulers.flow", many, calls)["at_helper"] == "call"
+
+
+def test_a_helper_that_only_a_guess_resolves_may_be_any() -> None:
+    calls = SERVES.replace("latents = self.scheduler.step(latents, t)", "latents = self.scheduler.add_noise(latents, t)")
+    local = "\nclass Local:\n    def add_noise(self, x, t):\n        pass\n"  # of the pipeline's own part of the project
+    assert heats("pkg.schedulers.flow", SCHEDULER.format(name="add_noise"), calls + local)["at_helper"] == "call"
+
+
+STAGES = """
+class Executor:
+    def execute(self, stages, batch, run_stage):
+        for {target} in {source}:
+            at_round()
+            batch = run_stage(stage, batch)
+        return batch
+"""
+
+
+@pytest.mark.parametrize(("target", "source"), [("stage", "stages"), ("i, stage", "enumerate(stages)"), ("stage", "self.pipeline_stages")])
+def test_the_stages_of_a_request_are_no_steps(target: str, source: str) -> None:
+    assert heats("pkg.executor", STAGES.format(target=target, source=source)) == {"at_round": "request"}
+
+
+@pytest.mark.parametrize(("target", "source"), [("block", "blocks"), ("part", "self.parts"), ("stage", "timesteps")])
+def test_other_rounds_of_a_callable_are_steps(target: str, source: str) -> None:
+    text = STAGES.replace("run_stage(stage", f"run_stage({target}")
+    assert heats("pkg.executor", text.format(target=target, source=source)) == {"at_round": "loop"}
+
+
+@pytest.mark.parametrize("source", ["self.stages", "enumerate(self.stages)"])
+def test_the_stages_of_a_network_are_its_layers(source: str) -> None:
+    target = "i, stage" if source.startswith("enumerate") else "stage"
+    text = MODEL.format(name="Backbone").replace("for block in self.blocks:", f"for {target} in {source}:").replace("block(x)", "stage(x)")
+    assert heats("pkg.backbone", text.replace("x = stage(x)", "x = stage(x)\n            at_stage()"))["at_stage"] == "loop"
