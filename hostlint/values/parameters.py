@@ -12,6 +12,7 @@ from hostlint.values import annotated
 from hostlint.values.conventions import SHAPES, conventional
 from hostlint.values.detail import Class, ListOf, Literal
 from hostlint.values.lattice import PYTHON, UNKNOWN, is_none, join_all
+from hostlint.values.schedules import is_of_host_schedule
 from hostlint.values.value import Place, Value
 
 if TYPE_CHECKING:
@@ -83,7 +84,8 @@ def _contains_unplaced(value: Value) -> bool:
 
 def _by_convention(frame: Frame, param: Param, declared: Value) -> Value | None:
     value = _conventional(frame, param, declared)
-    if value is not None and SHAPES.search(param.name):  # some keep the grids of pictures on the host, some move them along
+    unsure = bool(SHAPES.search(param.name)) or is_of_host_schedule(frame, param.name)
+    if value is not None and unsure:  # some keep the grids of pictures on the host, some move them along
         return replace(value, confidence=Confidence.POSSIBLE)
     return value
 
