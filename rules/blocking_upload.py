@@ -12,6 +12,13 @@ pinned tensor moved without the flag waits as well.
 - Data that only the host looks at: leave it on the host.
 - `non_blocking=True` with a change of dtype converts on the device instead of the host: check the bits, or convert first.
 
+`hostlint fix` moves loop-invariant data once, for review: before the loop where the function does not ask if there is any, else in the
+pass that asks first (`extra = extra.to(d)`; the other passes find it there, for which nothing but its shape may be read of it besides).
+A table that an object holds (`self.times[i].to(d)`) is moved as a whole by a small function that the fix adds to the module,
+`on_device(self.times, d)[i]`: once for each tensor and state of it (torch counts writes in place), device and dtype; casts go element by
+element, so that the row has the same bits. The copy stays in the device's memory, and nothing may write into it; a graph capture makes its
+own. Parameters that train are moved each time.
+
 ## Not flagged
 `non_blocking=True` from pinned memory or for small pageable tensors; a tensor that is on the device already; modules; uploads before the
 loop, behind a memo, once per request; values whose place is unknown (a loader's batch).
@@ -36,6 +43,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
+from hostlint.fix.uploads_once import uploaded_once
+from hostlint.model import Applicability
 from hostlint.rule import Example, Problem, Rule
 from hostlint.wording import receiver, text, when, whole
 
@@ -76,7 +85,84 @@ RULE = Rule(
     summary="a host tensor is copied to the device with a blocking copy on a step's path",
     kinds=(FactKind.BLOCKING_UPLOAD,),
     check=check,
+    fix=uploaded_once,
     examples=(
+        Example(
+            bad="""\
+import torch
+
+
+class Ramp:
+    def __init__(self, width: int):
+        self.ramp = torch.linspace(0, 1, width)
+
+
+def sample(net, x, width: int, steps: int):
+    x = x.cuda()
+    ramp = Ramp(width).ramp
+    for step in range(steps):
+        x = net(x * ramp.to("cuda"), step)  # expect
+    return x
+""",
+            good="""\
+import torch
+
+
+class Ramp:
+    def __init__(self, width: int):
+        self.ramp = torch.linspace(0, 1, width)
+
+
+def sample(net, x, width: int, steps: int):
+    x = x.cuda()
+    ramp = Ramp(width).ramp
+    ramp_cuda = ramp.to("cuda")
+    for step in range(steps):
+        x = net(x * ramp_cuda, step)
+    return x
+""",
+            fix=Applicability.REVIEW,
+        ),
+        Example(
+            bad="""\
+import torch
+
+
+class Ramp:
+    def __init__(self, width: int):
+        self.ramp = torch.linspace(0, 1, width)
+
+
+def sample(net, x, width: int, steps: int, weighted: bool):
+    x = x.cuda()
+    ramp = Ramp(width).ramp if weighted else None
+    for step in range(steps):
+        x = net(x, step)
+        if ramp is not None:
+            x = net(x, ramp.to(x.device))  # expect
+    return x
+""",
+            good="""\
+import torch
+
+
+class Ramp:
+    def __init__(self, width: int):
+        self.ramp = torch.linspace(0, 1, width)
+
+
+def sample(net, x, width: int, steps: int, weighted: bool):
+    x = x.cuda()
+    ramp = Ramp(width).ramp if weighted else None
+    for step in range(steps):
+        x = net(x, step)
+        if ramp is not None:
+            ramp = ramp.to(x.device)
+            x = net(x, ramp)
+    return x
+""",
+            fix=Applicability.REVIEW,
+        ),
         Example(
             bad="""\
 import torch
@@ -96,14 +182,29 @@ def sample(unet, x, steps: int):
         x = unet(x, schedule.times[i].to("cuda"))  # expect
     return x
 """,
-            good="""\
+            good='''\
+import functools
+
 import torch
+
+
+@functools.lru_cache(maxsize=16)
+def moved_table(table, version, device, dtype):
+    with torch.inference_mode(table.is_inference()):
+        return table.to(device, dtype)
+
+
+def on_device(table, device, dtype=None):
+    """`table.to(device, dtype)`, moved once for each tensor and each state of it: nothing may write into it. A capture makes its own."""
+    captures = torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
+    changes = captures or table.requires_grad or table.is_inference()
+    move = moved_table.__wrapped__ if changes else moved_table
+    return move(table, 0 if changes else table._version, torch.device(device), table.dtype if dtype is None else dtype)
 
 
 class Schedule:
     def __init__(self, steps: int):
         self.times = torch.linspace(1.0, 0.0, steps)
-        self.on_device = self.times.to("cuda")
 
 
 def sample(unet, x, steps: int):
@@ -112,41 +213,10 @@ def sample(unet, x, steps: int):
     for i in range(steps):
         if float(schedule.times[i]) > 0.5:
             x = x * 0.99
-        x = unet(x, schedule.on_device[i])
+        x = unet(x, on_device(schedule.times, "cuda")[i])
     return x
-""",
-        ),
-        Example(
-            bad="""\
-import torch
-from torch import nn
-
-
-class Shift(nn.Module):
-    def __init__(self, width: int):
-        super().__init__()
-        self.offset = torch.linspace(-1, 1, width)
-        self.gain = nn.Parameter(torch.ones(width))
-
-    def forward(self, x):
-        x = x.to(self.gain.device)
-        return x * self.gain + self.offset.to(self.gain.device)  # expect
-""",
-            good="""\
-import torch
-from torch import nn
-
-
-class Shift(nn.Module):
-    def __init__(self, width: int):
-        super().__init__()
-        self.register_buffer("offset", torch.linspace(-1, 1, width), persistent=False)
-        self.gain = nn.Parameter(torch.ones(width))
-
-    def forward(self, x):
-        x = x.to(self.gain.device)
-        return x * self.gain + self.offset
-""",
+''',
+            fix=Applicability.REVIEW,
         ),
         Example(
             bad="""\

@@ -20,7 +20,8 @@ integer's and the number of a fill may not fit it, the fix is for review (a GPU 
 (`torch.tensor(-1).to(d)`) becomes a fill, as in pageable-constructor. A float range, `linspace` and `exp` would have other last bits there:
 for review, what the host works out from numbers alone goes before its loop, or through a small function that the fix adds to the module,
 `kept(lambda n, device: …, n, x.device)`, which makes it once for each size and device; nothing may write into the tensor that all calls
-share then. `torch.tensor(self.means).to(d)` is uploaded once for its values, as in pageable-constructor. Random numbers are left.
+share then. `torch.tensor(self.means).to(d)` is uploaded once for its values, as in pageable-constructor. What is built before the loop
+and moved in it is moved once, as in blocking-upload. Random numbers are left.
 
 ## Not flagged
 Factories with `device=`; a tensor that stays on the host; uploads behind a memo, in `__init__`, before the loop; a received tensor (see
@@ -48,6 +49,7 @@ from hostlint.facts.kinds import FactKind
 from hostlint.fix.fills import moved_to_made
 from hostlint.fix.kept_attributes import kept_attribute
 from hostlint.fix.memo import kept_on_device
+from hostlint.fix.uploads_once import uploaded_once
 from hostlint.model import Applicability
 from hostlint.rule import Example, Problem, Rule
 from hostlint.syntax import ELEMENTWISE, function, is_constant
@@ -110,7 +112,7 @@ def _built(node: cst.BaseExpression) -> cst.BaseExpression:
 
 
 def fix(place: Place) -> Fix | None:
-    return moved_to_made(place) or kept_on_device(place) or kept_attribute(place)
+    return moved_to_made(place) or kept_on_device(place) or kept_attribute(place) or uploaded_once(place)
 
 
 RULE = Rule(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hostlint.fix.hoist import expression
-from hostlint.fix.loops import bindings_of, bound_in, chain, own, shared_with_nested, touches, written_in
+from hostlint.fix.loops import bindings_of, bound_in, chain, own, shared_with_nested, written_in
 from hostlint.fix.memo import TABLE
 from hostlint.fix.sums import is_number
 from hostlint.model import Applicability
@@ -138,7 +138,7 @@ def _numbers(place: Place, data: ast.expr, value: Value) -> _Numbers | None:
         return None
     source, name = _source(place, data), chain(data)
     match data:
-        case ast.Attribute() if name and not any(touches(name, one) for one in written_in(place.function)):
+        case ast.Attribute() if name and not any(f"{one}.".startswith(f"{name}.") for one in written_in(place.function)):
             return _Numbers(data, f"tuple({source})") if _is_configured(place.function, data) else None
         case ast.Name(id=name) if name not in bound_in(place.function):
             rows = list(_module_rows(place.outline.tree, name))

@@ -6,6 +6,7 @@ import torch
 
 from hostlint.fix.memo import KEEPER, TABLE
 from hostlint.fix.once import fix_text, fixed_text
+from hostlint.fix.uploads_once import MOVER
 from hostlint.runtime_checks.bits import difference, trial
 
 MODEL = """\
@@ -135,3 +136,23 @@ def test_a_capture_makes_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(one is not other for one, other in zip(during, make(), strict=True))
     monkeypatch.undo()
     assert all(one is other for one, other in zip(before, make(), strict=True))
+
+
+def test_a_table_is_moved_once_for_each_state_and_dtype() -> None:
+    move = namespace(MOVER.format(cache="lru_cache"))["on_device"]
+    assert callable(move)
+    table = torch.tensor([0.1, -0.0, float("nan"), 65504.0], dtype=torch.float64)
+    halves = move(table, "cpu", torch.float16)
+    assert move(table, torch.device("cpu"), torch.float16) is halves
+    assert difference(halves, table.to("cpu", torch.float16)) == ""
+    assert difference(halves[1], table[1].to("cpu", torch.float16)) == ""
+    table.mul_(2)
+    assert difference(move(table, "cpu", torch.float16), table.half()) == ""
+    assert move(table.clone(), "cpu", torch.float32) is not move(table.clone(), "cpu", torch.float32)
+    trained = torch.ones(2, requires_grad=True)
+    assert move(trained, "cpu", torch.float64) is not move(trained, "cpu", torch.float64)
+    with torch.inference_mode():
+        made = torch.ones(2)
+        inside = move(table, "cpu", torch.bfloat16)
+        assert move(made, "cpu", torch.float64) is not move(made, "cpu", torch.float64)
+    assert not inside.is_inference()
