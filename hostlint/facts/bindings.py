@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from hostlint.facts.chains import bound_chains, chain
 from hostlint.facts.dispatch import lower
 from hostlint.facts.graph import Node, Op, SiteKind
+from hostlint.facts.trees import walk
 
 if TYPE_CHECKING:
     from hostlint.facts.builder import Environment, FunctionBuilder, Loop
@@ -86,7 +87,7 @@ def _counts(b: FunctionBuilder, value: int, name: str) -> bool:
 
 def names_of(target: ast.expr) -> list[str]:
     """Every name in a target."""
-    return [part.id for part in ast.walk(target) if isinstance(part, ast.Name)]
+    return [part.id for part in walk(target) if isinstance(part, ast.Name)]
 
 
 def assign_target(b: FunctionBuilder, target: ast.expr, value: int) -> None:

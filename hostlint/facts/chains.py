@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import ast
 
+from hostlint.facts.trees import walk
+
 OPAQUE = "?"
 LIST_MAKERS = frozenset({
     "ModuleList", "Sequential", "list", "tuple", "nn.ModuleList", "nn.Sequential", "torch.nn.ModuleList", "torch.nn.Sequential",
@@ -67,7 +69,7 @@ def iterated_chain(node: ast.expr) -> str:
 
 def while_words(test: ast.expr) -> str:
     """A while loop as a region's text: the names in its test say what it waits for."""
-    names = [part.id if isinstance(part, ast.Name) else part.attr for part in ast.walk(test) if isinstance(part, (ast.Name, ast.Attribute))]
+    names = [part.id if isinstance(part, ast.Name) else part.attr for part in walk(test) if isinstance(part, (ast.Name, ast.Attribute))]
     return " ".join(["while", *dict.fromkeys(names)])
 
 

@@ -13,6 +13,7 @@ from hostlint.facts.rare import complains, elsewhere, no_number, off_device, on_
 from hostlint.facts.rhythm import once, periodic
 from hostlint.facts.schema import RegionKind
 from hostlint.facts.senses import identifiers, sense
+from hostlint.facts.trees import walk
 
 DEBUG_WORDS = re.compile(
     r"debug|verbose|diagnos|isenabledfor|profil|log_?level|dump|trace_|benchmark|wall_clock|sanity|print_(stats|timing)|"
@@ -112,7 +113,7 @@ def _fills_in(node: ast.If, name: str) -> bool:
     """Whether the `if` makes up for an argument that was left out, rather than choosing what to do with it."""
     if not name or is_host_copy(name):
         return True
-    stored = (part for statement in (*node.body, *node.orelse) for part in ast.walk(statement) if isinstance(part, ast.Name))
+    stored = (part for statement in (*node.body, *node.orelse) for part in walk(statement) if isinstance(part, ast.Name))
     return any(part.id == name and isinstance(part.ctx, ast.Store) for part in stored)
 
 
@@ -174,7 +175,7 @@ def is_off_switch(name: str, value: ast.expr) -> bool:
     """Whether a constant switches checks on that are off unless somebody sets an environment variable; a feature's switch is no such."""
     if not CHECKS.search(name):
         return False
-    for part in ast.walk(value):
+    for part in walk(value):
         if isinstance(part, ast.Call) and chain(part.func).endswith(("environ.get", "getenv")):
             default = part.args[1] if len(part.args) > 1 else None
             return default is None or (isinstance(default, ast.Constant) and default.value in OFF)

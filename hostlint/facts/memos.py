@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TypeGuard
 
 from hostlint.facts.chains import chain
+from hostlint.facts.trees import walk
 
 CACHE_WORDS = re.compile(r"cache|memo(?!ry)|_cached|already|seen_|registry|buffers?_by", re.IGNORECASE)
 
@@ -14,7 +15,7 @@ CACHE_WORDS = re.compile(r"cache|memo(?!ry)|_cached|already|seen_|registry|buffe
 def memo(test: ast.expr, negated: bool, node: ast.If, rest: Sequence[ast.stmt]) -> int:
     """1 where the true branch fills a kept value that the test did not find, -1 where the false branch (or the rest) does, else 0."""
     if isinstance(test, ast.BoolOp):
-        if isinstance(test.op, ast.Or) and any(isinstance(part, ast.Mod) for part in ast.walk(test)):
+        if isinstance(test.op, ast.Or) and any(isinstance(part, ast.Mod) for part in walk(test)):
             return 0  # filled anew by the count: how often is for the count to say
         flipped = ((part, negated is not inner) for part, inner in map(unwrap, test.values))
         return next((sense for part, minus in flipped if (sense := memo(part, minus, node, rest))), 0)
@@ -59,7 +60,7 @@ def _asks_for(test: ast.expr) -> tuple[str | None, bool]:
             return chain(left.args[0]), not isinstance(op, ast.Eq)
         if isinstance(op, (ast.In, ast.NotIn)):
             return chain(right).removesuffix(".keys()"), isinstance(op, ast.In)
-        attributes = (chain(part) for part in ast.walk(test) if isinstance(part, ast.Attribute))
+        attributes = (chain(part) for part in walk(test) if isinstance(part, ast.Attribute))
         kept = next((text for text in attributes if text.startswith("self.")), None)
         return (_first_attribute(kept), isinstance(op, (ast.Eq, ast.GtE, ast.LtE))) if kept else (None, False)
     if isinstance(test, ast.Call) and chain(test.func) == "hasattr" and len(test.args) == 2 and isinstance(test.args[1], ast.Constant):
@@ -75,7 +76,7 @@ def _is_length(node: ast.expr) -> TypeGuard[ast.Call]:
 
 def _fills_items(body: Sequence[ast.stmt], name: str) -> bool:
     """`state["step"] = 0` where the state was found to be empty."""
-    parts = (part for statement in body for part in ast.walk(statement) if isinstance(part, ast.Subscript))
+    parts = (part for statement in body for part in walk(statement) if isinstance(part, ast.Subscript))
     return any(isinstance(part.ctx, ast.Store) and isinstance(part.value, ast.Name) and part.value.id == name for part in parts)
 
 
@@ -91,7 +92,7 @@ def _first_attribute(text: str) -> str:
 
 
 def _stores(statements: Sequence[ast.stmt], kept: str) -> bool:
-    return any(_is_stored(part, kept) for statement in statements for part in ast.walk(statement))
+    return any(_is_stored(part, kept) for statement in statements for part in walk(statement))
 
 
 def _is_stored(part: ast.AST, kept: str) -> bool:
@@ -116,12 +117,12 @@ def _same(text: str, kept: str) -> bool:
 
 
 def _mentions(statement: ast.stmt, kept: str) -> bool:
-    return any(isinstance(part, ast.expr) and chain(part) == kept for part in ast.walk(statement))
+    return any(isinstance(part, ast.expr) and chain(part) == kept for part in walk(statement))
 
 
 def _keeps(body: Sequence[ast.stmt], name: str) -> bool:
     """A local is put into a container or an attribute, or a module's own name is bound."""
-    assignments = (part for statement in body for part in ast.walk(statement) if isinstance(part, ast.Assign))
+    assignments = (part for statement in body for part in walk(statement) if isinstance(part, ast.Assign))
     return any(_puts_away(assignment, name) for assignment in assignments)
 
 
@@ -135,7 +136,7 @@ def _puts_away(assignment: ast.Assign, name: str) -> bool:
 
 def _fills(statements: Sequence[ast.stmt]) -> bool:
     """Something is put into a container or an attribute."""
-    parts = (part for statement in statements for part in ast.walk(statement))
+    parts = (part for statement in statements for part in walk(statement))
     return any(isinstance(part, (ast.Attribute, ast.Subscript)) and isinstance(part.ctx, ast.Store) for part in parts)
 
 

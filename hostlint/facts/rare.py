@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from hostlint.facts.chains import chain
 from hostlint.facts.senses import identifiers
+from hostlint.facts.trees import walk
 
 _NONE = r"mps|cpu|mlx"
 _OTHERS = r"npu|xpu|hpu|mlu|musa|tpu|xla|neuron|ascend"
@@ -83,9 +84,9 @@ def no_number(leaf: ast.expr) -> int:
     """1 where a test holds only if a value is NaN or infinite, -1 where it fails only then."""
     if isinstance(leaf, (ast.Name, ast.Attribute)):
         return int(bool(_OVERFLOW.search(chain(leaf).rpartition(".")[2])))
-    called = {chain(part.func).rpartition(".")[2] for part in ast.walk(leaf) if isinstance(part, ast.Call)}
+    called = {chain(part.func).rpartition(".")[2] for part in walk(leaf) if isinstance(part, ast.Call)}
     found = 1 if called & _NO_NUMBER else -1 if called & _NUMBER else 0
-    turned = any(isinstance(part, ast.Invert) for part in ast.walk(leaf))
+    turned = any(isinstance(part, ast.Invert) for part in walk(leaf))
     none = isinstance(leaf, ast.Compare) and isinstance(leaf.ops[0], ast.Eq) and _is_nothing(leaf.comparators[0])
     return -found if turned is not none else found
 

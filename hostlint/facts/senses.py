@@ -2,7 +2,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import lru_cache
+
+from hostlint.facts.trees import walk
 
 
 def sense(test: ast.expr, leaf: Callable[[ast.expr], int]) -> int:
@@ -16,10 +19,8 @@ def sense(test: ast.expr, leaf: Callable[[ast.expr], int]) -> int:
     return decisive if decisive in senses else senses.pop() if len(senses) == 1 else 0
 
 
-def identifiers(test: ast.expr) -> Iterator[str]:
-    """Every name and attribute in a test."""
-    for part in ast.walk(test):
-        if isinstance(part, ast.Name):
-            yield part.id
-        elif isinstance(part, ast.Attribute):
-            yield part.attr
+@lru_cache(maxsize=64)
+def identifiers(test: ast.expr) -> tuple[str, ...]:
+    """Every name and attribute in a test; kept for a while, since each kind of guard asks for the same."""
+    parts = (part for part in walk(test) if isinstance(part, (ast.Name, ast.Attribute)))
+    return tuple(part.id if isinstance(part, ast.Name) else part.attr for part in parts)

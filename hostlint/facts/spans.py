@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hostlint.facts.chains import chain
 from hostlint.facts.memos import none_test
+from hostlint.facts.trees import walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -92,18 +93,18 @@ def _missing(node: ast.If) -> str:
     name = none_test(node.test)
     if not name or not (isinstance(node.test, ast.Compare) and isinstance(node.test.ops[0], ast.Is)):
         return ""
-    stored = (part for statement in node.body for part in ast.walk(statement) if isinstance(part, (ast.Name, ast.Attribute)))
+    stored = (part for statement in node.body for part in walk(statement) if isinstance(part, (ast.Name, ast.Attribute)))
     return name if any(isinstance(part.ctx, ast.Store) and chain(part) == name for part in stored) else ""
 
 
 def _compared(test: ast.expr) -> frozenset[str]:
     equal = (ast.Eq, ast.Is, ast.In)
-    parts = (part for part in ast.walk(test) if isinstance(part, ast.Compare) and any(isinstance(op, equal) for op in part.ops))
+    parts = (part for part in walk(test) if isinstance(part, ast.Compare) and any(isinstance(op, equal) for op in part.ops))
     return frozenset(name for part in parts for name in _names(part))
 
 
 def _names(node: ast.AST) -> frozenset[str]:
-    return frozenset(part.id for part in ast.walk(node) if isinstance(part, ast.Name))
+    return frozenset(part.id for part in walk(node) if isinstance(part, ast.Name))
 
 
 def _last_line(statement: ast.stmt) -> int:

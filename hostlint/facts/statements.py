@@ -18,6 +18,7 @@ from hostlint.facts.guards import NOTHING, Guard, classify
 from hostlint.facts.imports import import_names
 from hostlint.facts.refinements import refine
 from hostlint.facts.schema import RegionKind
+from hostlint.facts.trees import walk
 
 Lowering = Callable[[FunctionBuilder, Any], None]
 MOVERS = frozenset({"to", "cpu", "cuda"})
@@ -125,7 +126,7 @@ def _guard_rest(b: FunctionBuilder, node: ast.If, guard: Guard, body: Environmen
 def bound_names(body: Sequence[ast.stmt]) -> Iterator[str]:
     """Every name (and `self.attribute`) that a loop's body may bind, for the PHI nodes at its head."""
     for statement in body:
-        for part in ast.walk(statement):
+        for part in walk(statement):
             if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
                 yield part.id
             elif isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store):
@@ -246,7 +247,7 @@ def _match(b: FunctionBuilder, node: ast.Match) -> None:
     outcomes = [before]
     for case in node.cases:
         b.env = dict(before) if before is not None else None
-        for part in ast.walk(case.pattern):
+        for part in walk(case.pattern):
             name = getattr(part, "name", None) or getattr(part, "rest", None)
             if isinstance(name, str):
                 b.bind(name, subject if part is case.pattern else b.unknown(case.pattern.lineno))
