@@ -144,3 +144,13 @@ def test_the_stages_of_a_network_are_its_layers(source: str) -> None:
     target = "i, stage" if source.startswith("enumerate") else "stage"
     text = MODEL.format(name="Backbone").replace("for block in self.blocks:", f"for {target} in {source}:").replace("block(x)", "stage(x)")
     assert heats("pkg.backbone", text.replace("x = stage(x)", "x = stage(x)\n            at_stage()"))["at_stage"] == "loop"
+
+
+@pytest.mark.parametrize(("name", "heat"), [("_preprocess_frames", "request"), ("post_process", "request"), ("_process_frames", "loop")])
+def test_a_request_is_preprocessed_some_pictures_at_a_time(name: str, heat: str) -> None:
+    assert heats("pkg.frames", f"""
+    def {name}(frames, model):
+        while batch := next(frames):
+            at_round()
+            model(batch)
+    """) == {"at_round": heat}

@@ -20,6 +20,7 @@ CALLERS = 3  # how many calls up the request's own step loop is looked for
 _PREPARES = re.compile(
     r"^_*(prepare|encode|pack|unpack|preprocess|postprocess|tiled|tile|get|build|make|check|(un)?patchify|add|load|compute_text)(_|$)"
 )
+_PROCESSES = re.compile(r"^_*(pre|post)_?process(_|$)")  # a request's pictures, some at a time
 _FINISHES = re.compile(r"^_*(decode|convert|upsample|interpolate)(_|$)")
 _ADVANCES = re.compile(r"(sched\w*|optim\w*|opt|solver|sampler|scaler|engine)$", re.IGNORECASE)
 
@@ -35,9 +36,10 @@ class Siblings:
         """Whether the loop goes over data beside the steps: no denoising, decoding or training happens in it."""
         function = self._graph.index.function(fid)
         region = function.regions[loop]
-        if walk is Walk.STEPS or region.text.startswith("while") or self._takes_steps(fid, loop):
+        processes = bool(_PROCESSES.search(function.name))
+        if walk is Walk.STEPS or (region.text.startswith("while") and not processes) or self._takes_steps(fid, loop):
             return False
-        if words.loop_walks(region.text, ()) is not Walk.DATA and _is_helper(function, region):
+        if processes or (words.loop_walks(region.text, ()) is not Walk.DATA and _is_helper(function, region)):
             return True
         if owners.works_around_steps(self._graph.index, fid):
             return True
