@@ -154,3 +154,47 @@ def test_a_request_is_preprocessed_some_pictures_at_a_time(name: str, heat: str)
             at_round()
             model(batch)
     """) == {"at_round": heat}
+
+
+@pytest.mark.parametrize("wait", ["self.socket.recv_multipart()", "self.inbox.get()", "self._receive_work()"])
+def test_a_step_that_waits_for_a_message_serves_a_request(wait: str) -> None:
+    source = f"""
+    class Worker:
+        def run(self, model):
+            while True:
+                self._encoder_step(model)
+
+        def _encoder_step(self, model):
+            work = {wait}
+            at_work()
+            self.encode(model, work)
+
+        def encode(self, model, work):
+            at_encode()
+            return model(work)
+    """
+    assert heats("pkg.worker", source) == {"at_work": "request", "at_encode": "request"}
+    batched = source.replace("at_work()", "at_work(self.get_next_batch_to_run(work))")
+    assert heats("pkg.worker", batched)["at_work"] == "call"
+    assert heats("pkg.worker", source.replace(wait, "self.kept"))["at_work"] == "call"
+
+
+CLIPS = """
+class Animation:
+    def animate(self, state):
+        for part in state.schedule:
+            at_clip()
+            latents = self.draw(part)
+            state.add({finish})
+
+    def draw(self, clip):
+        for t in clip.timesteps:
+            at_step()
+            clip = self.transformer(clip, t)
+        return clip
+"""
+
+
+def test_the_clips_of_a_film_are_decoded_around_their_steps() -> None:
+    assert heats("pkg.animation", CLIPS.format(finish="self.vae.decode(latents)")) == {"at_clip": "request", "at_step": "loop"}
+    assert heats("pkg.animation", CLIPS.format(finish="self.refiner(latents)")) == {"at_clip": "loop", "at_step": "loop"}

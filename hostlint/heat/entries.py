@@ -86,6 +86,8 @@ class Entries:
         function = self._index.function(fid)
         if owners.is_request_method(self._index, fid) or (function.name == "generate" and self._hands_on(function)):
             return True
+        if _STEP.search(function.name) and _answers(function):
+            return True
         return bool(_WHOLE_REQUEST.search(function.name)) and self._walks_steps(fid)
 
     def _hands_on(self, function: FunctionOutline) -> bool:
@@ -124,7 +126,7 @@ class Entries:
         if _BATCH_HOOK.search(name) or name in ("__torch_dispatch__", "__torch_function__"):
             return not _OTHER_STEP.search(name)
         if _STEP.search(name) and not _OTHER_STEP.search(name):
-            return not words.steps_nothing(self._index.klass(cid).name) and not self._has_step_loop(cid, function)
+            return not (words.steps_nothing(self._index.klass(cid).name) or self._has_step_loop(cid, function) or _answers(function))
         return self._is_step_by_class(cid, name)
 
     def _is_forward(self, cid: ClassId, function: FunctionOutline) -> bool:
@@ -156,3 +158,7 @@ class Entries:
         return LoopKind.STEPS in self._loops.kinds((cid[0], function.index)).values()
 
 
+def _answers(function: FunctionOutline) -> bool:
+    """Whether the function waits for a message, which is a request, and forms no batch of what has come."""
+    chains = [call.chain for call in function.calls]
+    return any(map(words.receives, chains)) and not any(words.names_batch(words.last_name(chain)) for chain in chains)

@@ -174,7 +174,7 @@ class StepLoops:
             return LoopKind.OUTER
         if walk is Walk.UNKNOWN and (self._goes_through_stages(shape, loop) or (hides and self._receives(shape, loop))):
             return LoopKind.OUTER
-        if loop in shape.steps and not (LoopKind.STEPS in inner and all(map(words.codes, shape.steps[loop]))):
+        if loop in shape.steps and not (hides and all(map(words.codes, shape.steps[loop]))):
             return step
         if not hides:
             if exposing or LoopKind.LAYERS in inner:
