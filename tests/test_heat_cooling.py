@@ -186,7 +186,11 @@ def test_recursion_does_not_warm_rare_work() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["tests/test_model.py", "pkg/tests/helpers.py", "conftest.py", "benchmarks/run.py", "bench_decode.py", "convert_weights.py"]
+    "path",
+    [
+        "tests/test_model.py", "pkg/tests/helpers.py", "conftest.py", "benchmarks/run.py", "bench_decode.py", "convert_weights.py",
+        "pkg/exporters/graph.py", "pkg/integrations/executorch.py", "pkg/onnx/model.py",
+    ],
 )
 def test_tests_benchmarks_and_converters_are_cold(path: str) -> None:
     assert not differences("""

@@ -25,3 +25,18 @@ class Matcher(nn.Module):
 class Upsampler(nn.Module):
     def forward(self, x, target_resolutions):
         return nn.functional.pad(x, (0, target_resolutions[0]))  # ok: sizes
+
+
+def training_step(model, x: torch.Tensor, optimizer, scheduler):
+    last_lr = scheduler.get_last_lr()[0]
+    if torch.is_tensor(last_lr):
+        last_lr = last_lr.item()  # ok: rates are numbers
+    loss = model(x)
+    if torch.is_tensor(loss):
+        return loss.item(), last_lr  # expect: HL101
+    return loss, last_lr
+
+
+def run_steps(model, batches, optimizer, scheduler):
+    for batch in batches:
+        training_step(model, batch, optimizer, scheduler)
