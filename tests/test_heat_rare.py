@@ -246,3 +246,32 @@ def test_other_tests_of_a_state_fill_nothing(test: str) -> None:
                     state["average"] = then()
     """)
     assert found == {"then": "loop"}
+
+
+GROWS = """
+class Rope:
+    def forward_step(self, x, layer, seq_len):
+        longest_cached = getattr(self, f"{layer}_longest_cached", self.longest)
+        if TEST:
+            then()
+            BODY
+        after()
+        REST
+"""
+
+
+@pytest.mark.parametrize(("test", "body", "rest"), [
+    ("seq_len > longest_cached", 'setattr(self, f"{layer}_longest_cached", seq_len)', ""),
+    ("longest_cached < seq_len", 'setattr(self, "longest_cached", seq_len)', ""),
+    ("longest_cached is None", "longest_cached = seq_len", 'setattr(self, f"{layer}_longest_cached", longest_cached)'),
+])  # fmt: skip
+def test_what_is_computed_when_a_kept_length_is_outgrown_is_cool(test: str, body: str, rest: str) -> None:
+    assert heats(GROWS.replace("TEST", test).replace("BODY", body).replace("REST", rest)) == {"then": "request", "after": "call"}
+
+
+@pytest.mark.parametrize(("test", "body"), [
+    ("seq_len > longest_cached", "x = seq_len"), ("seq_len > x", 'setattr(self, "x", seq_len)'),
+    ("seq_len == longest_cached", 'setattr(self, "longest_cached", 1)'), ("longest_cached is None", "longest_cached = seq_len"),
+])  # fmt: skip
+def test_a_length_that_nobody_notes_is_outgrown_each_time(test: str, body: str) -> None:
+    assert heats(GROWS.replace("TEST", test).replace("BODY", body).replace("REST", "")) == {"then": "call", "after": "call"}

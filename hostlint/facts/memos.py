@@ -21,9 +21,11 @@ def memo(test: ast.expr, negated: bool, node: ast.If, rest: Sequence[ast.stmt]) 
         return next((sense for part, minus in flipped if (sense := memo(part, minus, node, rest))), 0)
     kept, present = _asks_for(test)
     if kept is None:
-        return 0
+        return _outgrown(test, negated, node)
     local = isinstance(test, ast.Name) or ("." not in kept and none_test(test) == kept)
     if present is negated:  # the true branch runs where the kept value is missing
+        if local and _sets((*node.body, *rest), kept):
+            return 1
         return int(_keeps(node.body, kept) or _fills_items(node.body, kept) if local else _stores(node.body, kept))
     if not _ends(node.body) or isinstance(node.body[-1], ast.Raise):
         return 0 if local else -int(_stores(node.orelse, kept))
@@ -31,6 +33,22 @@ def memo(test: ast.expr, negated: bool, node: ast.If, rest: Sequence[ast.stmt]) 
     if local:
         return -int((asks and _mentions(node.body[-1], kept)) or (_returns(node.body[-1], kept) and _fills(rest)))
     return -int(_returns(node.body[-1], kept) or asks or _stores(rest, kept) or _stores(node.orelse, kept))
+
+
+def _outgrown(test: ast.expr, negated: bool, node: ast.If) -> int:
+    """`if length > longest_cached:` where the branch notes the new length."""
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], (ast.Gt, ast.GtE, ast.Lt, ast.LtE)):
+        return 0
+    names = (side.id for side in (test.left, test.comparators[0]) if isinstance(side, ast.Name))
+    return int(not negated and any(CACHE_WORDS.search(name) and _sets(node.body, name) for name in names))
+
+
+def _sets(statements: Sequence[ast.stmt], name: str) -> bool:
+    """Whether the value is put away under its name: `setattr(self, f"{layer}_{name}", …)`."""
+    calls = (part for statement in statements for part in walk(statement) if isinstance(part, ast.Call))
+    named = (call.args[1] for call in calls if chain(call.func) == "setattr" and len(call.args) == 3)
+    texts = (part.value for one in named for part in walk(one) if isinstance(part, ast.Constant) and isinstance(part.value, str))
+    return any(text.endswith(name) for text in texts)
 
 
 def unwrap(test: ast.expr) -> tuple[ast.expr, bool]:
