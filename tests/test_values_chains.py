@@ -190,3 +190,74 @@ class Net(nn.Module):
 """
     assert [(one.span.line, [part.line for part in one.parts]) for one in found(text, "HL306")] == [(12, [11])]
     assert "with line 11" in scan_text(text)[0][0].message
+
+
+MASK = """\
+import torch
+
+
+def mask_of{name}(x, gamma: float):
+    powers = torch.arange(x.shape[1], device=x.device).float() * gamma
+    return powers.exp().clamp(max=1.0).cumsum(0) * 0.5
+
+
+class {owner}:
+    def {method}(self, model, x):
+        return model(x, mask_of{name}(x, 0.5))
+
+    def run(self, model, inputs, timesteps):
+        for t in timesteps:
+            inputs = self.{method}(model, inputs)
+        return inputs
+"""
+
+
+@pytest.mark.parametrize(("name", "owner", "method"), [("", "Pipeline", "step"), ("_all", "Sampler", "denoise")])
+def test_shapes_stay_over_the_steps_of_a_request(name: str, owner: str, method: str) -> None:
+    assert [one.confidence for one in found(MASK.format(name=name, owner=owner, method=method))] == [Confidence.LIKELY]
+
+
+@pytest.mark.parametrize(
+    ("name", "owner", "method"),
+    [("", "DPOTrainer", "step"), ("", "Runner", "training_step"), ("", "Runner", "compute_loss"), ("_loss", "Runner", "step"),
+     ("_if_needed", "Pipeline", "step"), ("_ensure_size", "Pipeline", "ensure_cache")],
+)  # fmt: skip
+def test_batches_differ_and_what_is_done_when_needed_is_seldom_done(name: str, owner: str, method: str) -> None:
+    assert [one.confidence for one in found(MASK.format(name=name, owner=owner, method=method))] in ([Confidence.POSSIBLE], [])
+
+
+KINDS = """\
+import torch
+
+criterion = torch.nn.CrossEntropyLoss().cuda()
+
+
+def total(logits, labels, weights, kinds):
+    logits = logits.cuda()
+    loss = 0.0
+    for {target} in {walked}:
+        if {test}:
+            part = criterion(logits, labels)
+        else:
+            part = criterion(labels, logits)
+        loss = loss + part * torch.logsumexp(logits, -1).mean()
+    return loss
+"""
+
+
+def test_a_loop_over_kinds_of_work_has_one_pass_most_often() -> None:
+    assert found(KINDS.format(walked="kinds", target="kind", test="kind == 'hard'"), "HL302") == []
+    assert found(KINDS.format(walked="zip(kinds, weights)", target="kind, weight", test="'soft' != kind"), "HL302") == []
+    assert len(found(KINDS.format(walked="kinds", target="kind", test="kind > 2"), "HL302")) == 1
+
+
+def test_the_same_expression_twice_is_one_finding() -> None:
+    assert in_loop("x = x + image.half()", "x = x * image.half()") == [(0, [1], Confidence.LIKELY)]
+    assert in_loop("x = x + torch.cat([image, image])", "x = x * image.half()") == [(0, [], Confidence.LIKELY), (1, [], Confidence.LIKELY)]
+
+
+def test_a_cast_to_the_type_of_another_tensor_may_be_free() -> None:
+    for cast in ("image.to(time_ids.dtype)", "image.to(dtype=time_ids.dtype)"):
+        assert in_loop(f"x = x + {cast}") == [(0, [], Confidence.POSSIBLE)], cast
+    assert in_loop("x = x + image.to(torch.float16)") == [(0, [], Confidence.LIKELY)]
+    assert in_loop("x = x + image.to(time_ids.dtype).exp()") == [(0, [], Confidence.LIKELY)]

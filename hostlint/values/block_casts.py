@@ -9,7 +9,7 @@ from hostlint.facts.kinds import FactKind
 from hostlint.heat.words import Walk, loop_walks
 from hostlint.model import Confidence
 from hostlint.values.block_work import PARTS, TABLES
-from hostlint.values.causes import Work, gathered, others
+from hostlint.values.causes import Work, gathered, others, whatever
 from hostlint.values.constancy import MANY_CALLERS, argument_of
 from hostlint.values.conventions import MASK_NAMES
 from hostlint.values.detail import Dtype
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from hostlint.facts.schema import Call
     from hostlint.facts.spans import Places
     from hostlint.index import FunctionId
+    from hostlint.values.chains import Chains
     from hostlint.values.constancy import Constancy
     from hostlint.values.evaluator import Caller, Evaluator
     from hostlint.values.hoisted import Hoisted
@@ -38,10 +39,11 @@ DEPTH = 3  # calls between the loop over the blocks and the cast
 class BlockCasts:
     """Finds casts that every block repeats."""
 
-    def __init__(self, evaluator: Evaluator, constancy: Constancy, hoisted: Hoisted) -> None:
+    def __init__(self, evaluator: Evaluator, constancy: Constancy, hoisted: Hoisted, chains: Chains) -> None:
         self._evaluator = evaluator
         self._constancy = constancy
         self._hoisted = hoisted
+        self._chains = chains
 
     def meetings(self, fid: FunctionId, is_hot: Callable[[int], bool], places: Places) -> Iterator[Meeting]:
         outline = self._evaluator.index.function(fid)
@@ -59,9 +61,10 @@ class BlockCasts:
             if spot is not None:
                 found.append(Work(call, spot, position))
                 whys[call.node] = why
-        for works in gathered(self._evaluator.graph_of(fid), found, key_is_cause=True):
-            call, spot, position = works[0]
-            repeated = Repeated(others=others(spot, works))
+        for works in gathered(self._evaluator.graph_of(fid), found, alike=whatever):
+            launches = [self._chains.of(fid, [work.call.node])[0].launches for work in works]
+            call, spot, position = works[launches.index(max(launches))]  # of two branches the one that does more
+            repeated = Repeated(max(launches), others(spot, works))
             name = outline.params[position].name
             yield Meeting(
                 FactKind.CAST_PER_BLOCK, site_of(call, spot), call.chain, whys[call.node], Confidence.LIKELY, UNMEASURED, name,
@@ -145,7 +148,8 @@ class BlockCasts:
         if not callers or len(callers) > MANY_CALLERS:
             return ""
         whys = [self._handed(fid, position, edge, depth, cast) if edge.certain else "" for edge in callers]
-        return whys[0] if all(whys) else ""
+        known = [why for why in whys if why is not None]
+        return known[0] if known and all(known) else ""
 
     def _by_name(self, fid: FunctionId, position: int) -> str:
         """An attention mask in an attention whose calls are not seen, or too many: by convention one for all blocks."""
@@ -156,9 +160,12 @@ class BlockCasts:
             return ""
         return "" if 0 < len(self._constancy.hot_callers(fid)) <= MANY_CALLERS else f"`{name}` is one tensor for all blocks"
 
-    def _handed(self, fid: FunctionId, position: int, edge: Caller, depth: int, cast: str) -> str:
+    def _handed(self, fid: FunctionId, position: int, edge: Caller, depth: int, cast: str) -> str | None:
+        """Why a call passes the same object in every block, "" where it does not; None where the call passes nothing for the parameter."""
         argument = argument_of(self._evaluator, fid, position, edge)
-        if argument is None or argument[0] != edge.caller or (cast and self._is_cast(edge.caller, argument[1], cast)):
+        if argument is None:
+            return None
+        if argument[0] != edge.caller or (cast and self._is_cast(edge.caller, argument[1], cast)):
             return ""
         outline = self._evaluator.index.function(edge.caller)
         loop = self._constancy.step_loop(edge.caller, outline.calls[edge.call_index].region)

@@ -59,12 +59,12 @@ class BlockConstancy(StepConstancy):
         outline = self._evaluator.index.function(fid)
         if self._constancy.of(fid, node).steady > Steady.LOOP:
             return ""
-        callers = self._callers(fid) if depth else []
+        callers = self.callers(fid) if depth else []
         if not callers:
             return self._by_name(fid, outline.params[position].name)
         if len(callers) > MANY:
             return None
-        whys = [why for edge in callers if (why := self._passed(fid, position, edge, depth - 1)) is not None]
+        whys = [why for edge in callers if (why := self.passed(fid, position, edge, depth - 1)) is not None]
         return next(filter(None, whys), "") if 2 * len(whys) > len(callers) else None
 
     def _by_name(self, fid: FunctionId, name: str) -> str | None:
@@ -72,10 +72,10 @@ class BlockConstancy(StepConstancy):
         part = owner is not None and PARTS.search(self._evaluator.index.klass(owner).name)
         return f"`{name}` is one tensor for all blocks" if part and TABLES.match(name) else None
 
-    def _passed(self, fid: FunctionId, position: int, edge: Caller, depth: int) -> str | None:
+    def passed(self, fid: FunctionId, position: int, edge: Caller, depth: int) -> str | None:
         argument = argument_of(self._evaluator, fid, position, edge)
         if argument is None:
-            return None
+            return "" if self._is_number(fid, position) else None
         where, node = argument
         outline = self._evaluator.index.function(edge.caller)
         loop = self._constancy.step_loop(edge.caller, outline.calls[edge.call_index].region)
@@ -86,6 +86,14 @@ class BlockConstancy(StepConstancy):
             return f"the loop over the blocks in `{outline.qualname}`, line {head.line}, hands each the same"
         item: Any = self._evaluator.graph_of(where).nodes[node]
         return "" if item[0] == Op.CONST else self.of(where, node, depth) if where == edge.caller else None
+
+
+    def _is_number(self, fid: FunctionId, position: int) -> bool:
+        """A parameter whose default is a number: what hands `*args` on leaves it there."""
+        outline = self._evaluator.index.function(fid)
+        default = outline.params[position].default
+        item: Any = self._evaluator.graph_of((fid[0], outline.parent)).nodes[default] if default >= 0 else (-1,)
+        return bool(item[0] == Op.CONST and item[2] in ("int", "float"))
 
 
 class BlockWork:

@@ -8,7 +8,7 @@ from hostlint.model import Span
 from hostlint.values.rebuilt import reachable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from hostlint.facts.graph import FunctionGraph
     from hostlint.facts.schema import Call
@@ -23,8 +23,11 @@ class Work(NamedTuple):
     key: int
 
 
-def gathered(graph: FunctionGraph, works: Sequence[Work], key_is_cause: bool = False) -> list[list[Work]]:
-    """The works by cause, first things first; `key_is_cause`: what rests on the same thing is told together, joined or not."""
+def gathered(graph: FunctionGraph, works: Sequence[Work], alike: Callable[[Call, Call], bool] | None = None) -> list[list[Work]]:
+    """The works by cause, first things first; `alike` says which of those that rest on the same thing are one, joined or not."""
+    def told_alike(one: Work, other: Work) -> bool:
+        return alike is not None and alike(one.call, other.call)
+
     below = [reachable(graph, [work.call.node]) for work in works]
     bound = [set(pair) for pair in _bound_together(graph)]
     groups: list[list[int]] = []
@@ -32,12 +35,17 @@ def gathered(graph: FunctionGraph, works: Sequence[Work], key_is_cause: bool = F
         mine = [
             group for group in groups
             if any(
-                works[one].key == work.key and (key_is_cause or _is_one(works[one], work, below[one], below[number], bound))
+                works[one].key == work.key and (told_alike(works[one], work) or _is_one(works[one], work, below[one], below[number], bound))
                 for one in group
             )
         ]
         groups = [group for group in groups if group not in mine] + [[*(one for group in mine for one in group), number]]
     return [[works[number] for number in sorted(group)] for group in sorted(groups, key=min)]
+
+
+def whatever(_one: Call, _other: Call) -> bool:
+    """For works of which all that rest on the same thing are one."""
+    return True
 
 
 def _is_one(one: Work, other: Work, below: set[int], under: set[int], bound: Sequence[set[int]]) -> bool:

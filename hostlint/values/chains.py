@@ -74,7 +74,15 @@ class Chains:
             return all(self.is_steady(fid, part) for part in operands(item))
         if item[0] == Op.ATTR and self._hoisted.is_kept(fid, node, item):
             return True
-        return self._is_blank(fid, item) or self._constancy.of(fid, node).steady > Steady.VARIES
+        viewed = self._viewed(fid, item)
+        if (viewed >= 0 and self.is_steady(fid, viewed)) or self._is_blank(fid, item):
+            return True
+        return self._constancy.of(fid, node).steady > Steady.VARIES
+
+    def _viewed(self, fid: FunctionId, item: Any) -> int:
+        """What `x.unsqueeze(0)` is a view of, -1 for anything else."""
+        callee: Any = self._evaluator.graph_of(fid).nodes[item[2]] if item[0] == Op.CALL else (-1,)
+        return int(callee[2]) if callee[0] == Op.ATTR and callee[3] in VIEWS else -1
 
     def _is_blank(self, fid: FunctionId, item: Any) -> bool:
         """A tensor of zeros or ones to be written to."""

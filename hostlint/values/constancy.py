@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hostlint.index import FunctionId
+    from hostlint.model import Heat
     from hostlint.values.evaluator import Caller, Evaluator
 
 
@@ -32,6 +33,7 @@ class Verdict(NamedTuple):
 
 class StepLoops(Protocol):
     def is_step_loop(self, fid: FunctionId, region: int) -> bool: ...
+    def site(self, fid: FunctionId, region: int) -> Heat: ...
 
 
 VARIES = Verdict(Steady.VARIES)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hostlint.facts.fact import Repeated
@@ -12,12 +13,13 @@ from hostlint.model import Confidence
 from hostlint.values.causes import Work, gathered, others, spokesman
 from hostlint.values.constancy import METADATA, PLACES, SETUPS, Constancy, Steady
 from hostlint.values.constancy import PURE as BUILTINS
+from hostlint.values.conventions import MASK_NAMES
 from hostlint.values.detail import Dtype, External, ExternalInstance, Instance, Method
 from hostlint.values.judging import Meeting
 from hostlint.values.loops import VIEWS
 from hostlint.values.rebuilt import UNMEASURED, site_of
 from hostlint.values.value import Place
-from hostlint.values.worth import LEAST
+from hostlint.values.worth import LEAST, METHODS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -58,10 +60,11 @@ class Hoisted:
         for call in outline.calls:
             if call.region and call.node >= 0 and self._is_work(call) and is_hot(call.region):
                 loop = self._constancy.step_loop(fid, call.region)
+                loop = 0 if self._dispatches(fid, loop) else loop
                 spot = places(call, outline.calls) if loop and self._same(fid, call, loop) else None
                 if spot is not None and spot.chosen_by.isdisjoint(outline.regions[loop].targets):  # else in one pass only
                     found.append(Work(call, spot, loop))
-        for works in gathered(self._evaluator.graph_of(fid), found):
+        for works in gathered(self._evaluator.graph_of(fid), found, alike=partial(self._are_alike, fid)):
             yield self._told(fid, works)
 
     def _told(self, fid: FunctionId, works: Sequence[Work]) -> Meeting:
@@ -70,10 +73,12 @@ class Hoisted:
         line = self._evaluator.index.function(fid).regions[loop].line
         launches = len({work.call.node for work in works})
         tensors = list(self._tensors(fid, call))
+        free = launches < LEAST and self._may_be_free(fid, call)
         tiny = launches < LEAST and bool(tensors) and all(self._worth.is_tiny(fid, node) for node in tensors)
+        why = f"every operand is bound before the loop at line {line}"
         return Meeting(
-            FactKind.INVARIANT_WORK, site_of(call, spot), call.chain, f"every operand is bound before the loop at line {line}",
-            Confidence.POSSIBLE if tiny else Confidence.LIKELY, UNMEASURED, str(line), repeated=Repeated(others=others(spot, works)),
+            FactKind.INVARIANT_WORK, site_of(call, spot), call.chain, why, Confidence.POSSIBLE if tiny or free else Confidence.LIKELY,
+            UNMEASURED, str(line), repeated=Repeated(others=others(spot, works)),
         )  # fmt: skip
 
     def _tensors(self, fid: FunctionId, call: Call) -> Iterator[int]:
@@ -89,6 +94,37 @@ class Hoisted:
                 given.extend(operands(part))
             elif frame.value(node).is_tensor:
                 yield node
+
+    def _dispatches(self, fid: FunctionId, loop: int) -> bool:
+        """Whether the passes of a loop are kinds of work that its body tells apart by name: most often there is one."""
+        head = self._evaluator.index.function(fid).regions[loop]
+        if not loop or loop_walks(head.text, head.targets) is not Walk.UNKNOWN:
+            return False
+        nodes: Sequence[Any] = self._evaluator.graph_of(fid).nodes
+        taken = {node for node, item in enumerate(nodes) if item[0] == Op.ITER and item[1] == head.line}
+        taken |= {node for node, item in enumerate(nodes) if item[0] == Op.UNPACK and item[2] in taken}
+        compared = [item[3] for item in nodes if item[0] == Op.COMPARE and not taken.isdisjoint(item[3])]
+        return any(nodes[part][0] == Op.CONST and nodes[part][2] == "str" for parts in compared for part in parts)
+
+    def _may_be_free(self, fid: FunctionId, call: Call) -> bool:
+        """A cast to another tensor's type, which may be the type that the tensor has: `x.to(y.dtype)`."""
+        frame = self._evaluator.frame(fid)
+        item: Any = frame.graph.nodes[call.node]
+        name = call.chain.rpartition(".")[2]
+        given = [*item[3], *(value for _, value in item[4])]
+        named = any(isinstance(detail := frame.value(part).detail, Dtype) and detail.name != "?" for part in given)
+        callee: Any = frame.graph.nodes[item[2]]
+        mask = callee[0] == Op.ATTR and MASK_NAMES.search(METHODS.sub("", frame.node_name(callee[2])))
+        return not mask and name in ("to", "type") and not named
+
+    def _are_alike(self, fid: FunctionId, one: Call, other: Call) -> bool:
+        """The same method of the same tensor, the same function of the same tensors."""
+        nodes: Sequence[Any] = self._evaluator.graph_of(fid).nodes
+        first, second = nodes[one.node], nodes[other.node]
+        callees = nodes[first[2]], nodes[second[2]]
+        return bool(callees[0][0] == Op.ATTR and callees[0][2:] == callees[1][2:] and one.chain == other.chain) and all(
+            _is_written_alike(nodes, a, b) for a, b in zip(first[3], second[3], strict=False)
+        )
 
     def _is_work(self, call: Call) -> bool:
         name = call.chain.rpartition(".")[2]
@@ -174,3 +210,9 @@ class Hoisted:
         if not (stores or registered) or any(index.function(where).name not in SETUPS for where, _, _ in stores):
             return False
         return True if frame.graph.nodes[item[2]][0] in NAMES else None  # of an object that the loop takes: the object decides
+
+
+def _is_written_alike(nodes: Sequence[Any], one: int, other: int) -> bool:
+    """The same value, or a literal or name that is written the same."""
+    first, second = nodes[one], nodes[other]
+    return one == other or bool(first[0] == second[0] and first[0] in (Op.CONST, Op.GLOBAL) and first[2:] == second[2:])

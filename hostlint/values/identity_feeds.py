@@ -180,8 +180,11 @@ class Feeds:
             elif item[0] == Op.CALL and node in calls:
                 frame = self._evaluator.frame(fid)
                 callee: Any = graph.nodes[item[2]]
-                receiver = callee[2] if callee[0] == Op.ATTR and not isinstance(frame.value(item[2]).detail, External) else -1
-                if frame.value(node).is_tensor and self._is_made(calls[node].chain.rpartition(".")[2], graph.nodes, receiver, address):
+                detail = frame.value(item[2]).detail
+                receiver = callee[2] if callee[0] == Op.ATTR and not isinstance(detail, External) else -1
+                is_tensor = frame.value(node).is_tensor or (isinstance(detail, External) and detail.name.startswith("torch."))
+                name = calls[node].chain.rpartition(".")[2]
+                if is_tensor and self._is_made(name, graph.nodes, receiver, address):
                     found.append(node)
                 queue.extend([receiver] if receiver >= 0 else [])
         return calls[min(found)] if found else None

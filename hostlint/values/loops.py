@@ -21,6 +21,7 @@ VIEWS = frozenset({
     "split", "unbind", "narrow", "select", "view_as", "t", "swapaxes", "movedim", "contiguous", "diagonal", "unfold", "as_strided",
 })  # fmt: skip
 TRAINS = re.compile(r"\.backward$|(^|\.)\w*(optim|optimizer|opt)\w*\.step$|^\w*backward$", re.IGNORECASE)
+TRAINERS = re.compile(r"(^|[._])(train\w*|fit|loss\w*|backward|distill\w*|finetune\w*)(_|$)|Trainer", re.IGNORECASE)
 HEAD_OPS = frozenset({Op.PHI, Op.ITER})
 
 
@@ -30,6 +31,11 @@ def around(outline: FunctionOutline, region: int) -> Iterator[int]:
         if outline.regions[region].kind == RegionKind.LOOP:
             yield region
         region = outline.regions[region].parent
+
+
+def is_training(outline: FunctionOutline) -> bool:
+    """Whether a function trains, by its name or by what it calls: each of its steps has a batch of its own."""
+    return bool(TRAINERS.search(outline.qualname)) or any(TRAINS.search(call.chain) for call in outline.calls)
 
 
 class LoopBody:

@@ -10,7 +10,7 @@ from hostlint.heat.nature import is_unused
 from hostlint.model import Confidence
 from hostlint.values import annotated
 from hostlint.values.conventions import SHAPES, conventional
-from hostlint.values.detail import Class, ListOf, Literal
+from hostlint.values.detail import Class, Instance, ListOf, Literal
 from hostlint.values.lattice import PYTHON, UNKNOWN, is_none, join_all
 from hostlint.values.schedules import is_of_host_schedule
 from hostlint.values.value import Place, Value
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hostlint.values.evaluator import Caller, Evaluator, Frame
 
 MANY_CALLERS = 24
+HANDED_ON = 3  # functions that hand a parameter on
 # Calls that are given a function to call later: their arguments are not, or not in these places, its own.
 HANDERS_ON = frozenset(
     (
@@ -203,13 +204,60 @@ def _offset(outline: FunctionOutline) -> int:
     return int(outline.owner >= 0 and not outline.flags & FunctionFlag.STATIC)
 
 
-def left_out(evaluator: Evaluator, fid: FunctionId, names: Sequence[str]) -> bool:
-    """Whether a call on a step's path is seen to leave out one of these parameters, or to pass None or a number for it."""
+def left_out(evaluator: Evaluator, fid: FunctionId, names: Sequence[str], depth: int = HANDED_ON) -> bool:
+    """Whether a call on a step's path is seen to leave out one of these parameters, or to pass None or a number for it; also where it
+    leaves out what another function hands on."""
     frame = evaluator.frame(fid)
     positions = [position for position, param in enumerate(frame.outline.params) if param.name in names]
     callers = [caller for caller in evaluator.surroundings.callers(fid) if caller.certain and _is_hot(evaluator, caller)]
-    passed = (_passed(frame, caller, position) for caller in callers[:MANY_CALLERS] for position in positions)
-    return any(value is None or is_none(value) or (value.place is Place.PYTHON and value.rank0) for value in passed)
+    return any(_leaves_out(frame, caller, position, depth) for caller in callers[:MANY_CALLERS] for position in positions)
+
+
+def _leaves_out(frame: Frame, caller: Caller, position: int, depth: int) -> bool:
+    value = _passed(frame, caller, position)
+    if value is None or is_none(value) or (value.place is Place.PYTHON and value.rank0):
+        return True
+    given = _optional(frame, caller, position) if depth else ""
+    if given:
+        return left_out(frame.evaluator, caller.caller, [given], depth - 1)
+    return bool(depth) and _is_dispatched(frame, caller, frame.outline.params[position].name, position - _offset(frame.outline))
+
+
+def _is_dispatched(frame: Frame, caller: Caller, name: str, slot: int) -> bool:
+    """Whether a base class hands `*args, **kwargs` on to this method of its subclass, and a call of such an object leaves the parameter
+    out."""
+    evaluator, owner = frame.evaluator, frame.evaluator.index.owner(frame.fid)
+    handing = evaluator.index.function(caller.caller)
+    if owner is None or {"*", "**"} - {param.kind for param in handing.params}:
+        return False
+    for edge in evaluator.surroundings.callers(caller.caller):
+        node = evaluator.index.function(edge.caller).calls[edge.call_index].node
+        item: Any = evaluator.graph_of(edge.caller).nodes[node] if edge.certain and node >= 0 and _is_hot(evaluator, edge) else (-1,)
+        if item[0] != Op.CALL or item[5] or slot < len(item[3]) or any(key == name for key, _ in item[4]):
+            continue
+        detail = evaluator.frame(edge.caller).value(item[2]).detail
+        if isinstance(detail, Instance) and owner in evaluator.index.mro(detail.klass):
+            return True
+    return False
+
+
+def _optional(frame: Frame, caller: Caller, position: int) -> str:
+    """The caller's own parameter that it hands on as it is, where None is its default; "" for anything else."""
+    evaluator = frame.evaluator
+    outline, graph = evaluator.index.function(caller.caller), evaluator.graph_of(caller.caller)
+    node = outline.calls[caller.call_index].node
+    if node < 0 or graph.nodes[node][0] != Op.CALL:
+        return ""
+    _, _, _, arguments, keywords, _ = graph.nodes[node]
+    slot = position - _offset(frame.outline)
+    by_name = dict(cast("tuple[tuple[str, int], ...]", keywords)).get(frame.outline.params[position].name, -1)
+    placed = cast("tuple[int, ...]", arguments)
+    given = by_name if by_name >= 0 else placed[slot] if 0 <= slot < len(placed) else -1
+    if given < 0 or graph.nodes[given][0] != Op.PARAM:
+        return ""
+    param = outline.params[cast("int", graph.nodes[given][2])]
+    default = evaluator.graph_of((caller.caller[0], outline.parent)).nodes[param.default] if param.default >= 0 else (-1,)
+    return param.name if default[0] == Op.CONST and default[2] == "NoneType" else ""
 
 
 def _is_hot(evaluator: Evaluator, caller: Caller) -> bool:

@@ -10,13 +10,12 @@ from hostlint.heat.words import Walk, loop_walks
 from hostlint.values.constancy import METADATA, PLACES, Steady, argument_of
 from hostlint.values.detail import External, ExternalInstance, Function, Instance, Method
 from hostlint.values.hoisted import PROJECTIONS
-from hostlint.values.loops import TRAINS
+from hostlint.values.loops import is_training
 from hostlint.values.parameters import is_module_call
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from hostlint.facts.schema import FunctionOutline
     from hostlint.index import FunctionId
     from hostlint.values.constancy import Constancy
     from hostlint.values.evaluator import Caller, Evaluator, Frame
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 TIME = re.compile(r"^(\w+_)?(timesteps?|time_?steps?|sigmas?|noise_level)$|^t$|^times?$")
 TEXT = re.compile(
-    r"^(encoder_hidden_states(_(?!mask|lens?|attention)\w+)?|context|(prompt|text|caption|txt|cap)_(embeds?|features?|feats?|states|tokens|emb)|"
+    r"^((audio_|video_|text_|image_)?encoder_hidden_states(_(?!mask|lens?|attention)\w+)?|context|(prompt|text|caption|txt|cap)_(embeds?|features?|feats?|states|tokens|emb)|"
     r"captions?|txt|llm_features)$"
 )
 PREPARED = re.compile(
@@ -32,7 +31,6 @@ PREPARED = re.compile(
 )
 SMALL = re.compile(r"^(\w*pooled\w*|guidance|fps|\w+_size|\w+_shapes?|img_shapes|\w+_lens?|\w+_grid)$")  # same at every step, and cheap
 PARTS = re.compile(r"(Block|Layer|Attention|Attn|Processor|Norm|Embed|Projection|Proj|Head|MLP|FeedForward)\w*$")
-TRAINERS = re.compile(r"(^|_)(train\w*|fit|loss\w*|backward|distill\w*|finetune\w*)(_|$)|Trainer", re.IGNORECASE)
 KEY_VALUE = re.compile(r"^(\w+_)?(to_)?(k|v|kv|key|value|wk|wv)(_proj|_linear|_img|_txt|_text)?$")
 ACTIVATIONS = re.compile(r"^(act(_fn|ivation)?(_\d+)?|ff|mlp|gelu|silu)$")
 MODULE_PARTS = re.compile(f"{PROJECTIONS.pattern}|{KEY_VALUE.pattern}|{ACTIVATIONS.pattern}|^(weight|bias)$", re.IGNORECASE)
@@ -179,16 +177,16 @@ class StepConstancy:
             return "" if SMALL.match(name) else None
         if self._constancy.of(fid, node).steady > Steady.LOOP:
             return ""
-        callers = self._callers(fid) if depth else []
+        callers = self.callers(fid) if depth else []
         if not callers or len(callers) > MANY:
             return None
         callers = [edge for edge in callers if not self._leaves_out(fid, position, edge)]
-        whys = [why for edge in callers if (why := self._passed(fid, position, edge, depth - 1)) is not None]
+        whys = [why for edge in callers if (why := self.passed(fid, position, edge, depth - 1)) is not None]
         if callers and 2 * len(whys) < len(callers):  # a part that several models share is told for half of them
             return None
         return next(filter(None, whys), "")
 
-    def _callers(self, fid: FunctionId) -> list[Caller]:
+    def callers(self, fid: FunctionId) -> list[Caller]:
         """The calls on a step's path, save those that make up for an argument that was left out."""
         return [edge for edge in self._constancy.hot_callers(fid) if edge.certain and not self._is_spare(edge)]
 
@@ -206,7 +204,7 @@ class StepConstancy:
             region = outline.regions[region].parent
         return False
 
-    def _passed(self, fid: FunctionId, position: int, edge: Caller, depth: int) -> str | None:
+    def passed(self, fid: FunctionId, position: int, edge: Caller, depth: int) -> str | None:
         argument = argument_of(self._evaluator, fid, position, edge)
         if argument is None:
             return None
@@ -214,7 +212,7 @@ class StepConstancy:
         outline = self._evaluator.index.function(edge.caller)
         loop = self._constancy.step_loop(edge.caller, outline.calls[edge.call_index].region)
         if where == edge.caller and loop and loop_walks(outline.regions[loop].text, outline.regions[loop].targets) is Walk.STEPS:
-            trains = self._constancy.body(edge.caller, loop).trains or _is_training(outline)
+            trains = self._constancy.body(edge.caller, loop).trains or is_training(outline)
             line = outline.regions[loop].line
             same = not trains and self._hoisted.is_same(edge.caller, node, loop)
             return f"the loop in `{outline.qualname}`, line {line}, hands each step the same" if same else None
@@ -238,7 +236,7 @@ class StepConstancy:
         outlines = [index.function(edge.caller) for edge in callers]
         for edge in callers:
             self._evaluator.files |= 1 << edge.caller[0]
-        if outlines and all(_is_training(each) for each in outlines):
+        if outlines and all(is_training(each) for each in outlines):
             return False
         for edge, each in zip(callers, outlines, strict=True):
             loop = self._constancy.step_loop(edge.caller, each.calls[edge.call_index].region)
@@ -255,10 +253,6 @@ def _joined(whys: Iterable[str | None]) -> str | None:
             return None
         found = found or why
     return found
-
-
-def _is_training(outline: FunctionOutline) -> bool:
-    return bool(TRAINERS.search(outline.qualname)) or any(TRAINS.search(call.chain) for call in outline.calls)
 
 
 def is_projection(frame: Frame, item: Any) -> bool:

@@ -5,12 +5,12 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from hostlint.facts.fact import Repeated
-from hostlint.facts.graph import Op
+from hostlint.facts.graph import Op, Refinement
 from hostlint.facts.kinds import FactKind
 from hostlint.model import Confidence
-from hostlint.values.causes import Work, gathered, others
+from hostlint.values.causes import Work, gathered, others, whatever
 from hostlint.values.judging import Meeting
-from hostlint.values.per_step import is_projection
+from hostlint.values.per_step import DEPTH, KEY_VALUE, is_projection, layer_name
 from hostlint.values.rebuilt import reachable, site_of
 from hostlint.values.value import Place
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from hostlint.values.per_step import StepConstancy
 
 KEYS = re.compile(r"(^|[._])(to_)?(k|key|wk|kv)(_proj|_linear)?$")
+POOLED = re.compile(r"(^|[._])\w*pool(ed)?(_|\.|$)", re.IGNORECASE)  # one vector for each prompt
 CACHES = re.compile(r"cache|past_key", re.IGNORECASE)
 UNMEASURED = "not measured: a matrix product and its launches for each repetition, more where the tensors are gathered over ranks"
 
@@ -51,7 +52,7 @@ class Projected:
             return
         graph = self._evaluator.graph_of(fid)
         told = [work for work in found if not self._is_told(fid, work, found)]
-        for works in gathered(graph, told, key_is_cause=True):
+        for works in gathered(graph, told, alike=whatever):
             call, spot, _ = next((work for work in works if KEYS.search(work.call.chain)), works[0])
             repeated = Repeated(others=others(spot, works))
             why = whys[call.node]
@@ -72,9 +73,26 @@ class Projected:
         if item[0] != Op.CALL or item[5] or not is_projection(frame, item):
             return ""
         given = [*item[3], *(value for _, value in item[4])]
-        if any(frame.value(part).place is Place.HOST for part in given):
+        if any(frame.value(part).place is Place.HOST or POOLED.search(frame.node_name(part)) for part in given):
             return ""
-        return self._steps.all_of(fid, given) or ""
+        why = self._steps.all_of(fid, given)
+        return (self._in_some_calls(fid, given[0]) if why is None and KEY_VALUE.match(layer_name(frame, item)) and given else why) or ""
+
+    def _in_some_calls(self, fid: FunctionId, node: int) -> str:
+        """Keys and values of an attention that serves a block for itself and across: the calls that pass the text count."""
+        nodes: Any = self._evaluator.graph_of(fid).nodes
+        item = nodes[node]
+        parts = item[2] if item[0] == Op.PHI else ()
+        offered = [part for part in parts if nodes[part][0] == Op.REFINE and nodes[part][3] == Refinement.NOT_NONE]
+        source = nodes[nodes[offered[0]][2]] if len(offered) == 1 else item
+        if source[0] != Op.PARAM or not source[2]:
+            return ""
+        for edge in self._steps.callers(fid):
+            if why := self._steps.passed(fid, source[2], edge, DEPTH - 1):
+                self._evaluator.files |= 1 << edge.caller[0]
+                line = self._evaluator.index.function(edge.caller).calls[edge.call_index].line
+                return f"at the call in `{self._evaluator.index.function(edge.caller).qualname}`, line {line}, {why}"
+        return ""
 
     def _is_called_again(self, fid: FunctionId) -> bool:
         """Whether a call of the whole function is itself such a place, and so told in place of what lies inside."""

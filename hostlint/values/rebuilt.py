@@ -1,28 +1,28 @@
 """Constants that are built again on a step's path: from numbers that stay the same, by the same few factories."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from hostlint.facts.fact import Repeated
 from hostlint.facts.graph import Op, Site, SiteKind, operands
 from hostlint.facts.kinds import FactKind
 from hostlint.heat.words import Walk, loop_walks
 from hostlint.model import Span
-from hostlint.values.constancy import Steady
+from hostlint.values.constancy import METADATA, Steady, Verdict
 from hostlint.values.detail import External
 from hostlint.values.judging import Meeting
 from hostlint.values.loops import HEAD_OPS, VIEWS, around
 from hostlint.values.value import Place
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from hostlint.facts.graph import FunctionGraph
     from hostlint.facts.schema import Call
     from hostlint.facts.spans import Places, Spot
     from hostlint.index import FunctionId
     from hostlint.values.chains import Chains
-    from hostlint.values.constancy import Constancy, Verdict
+    from hostlint.values.constancy import Constancy
     from hostlint.values.evaluator import Evaluator
     from hostlint.values.worth import Worth
 
@@ -39,6 +39,12 @@ PLACEMENT = frozenset({"device", "dtype", "layout", "requires_grad", "pin_memory
 UNMEASURED = "not measured: one launch or more for each repetition, and the host's time to make it"
 
 
+class SameEverywhere(Protocol):
+    """Why nodes hold the same in every block; None where they may not."""
+
+    def all_of(self, fid: FunctionId, nodes: Iterable[int]) -> str | None: ...
+
+
 class _Found(NamedTuple):
     call: Call
     spot: Spot
@@ -49,9 +55,10 @@ class _Found(NamedTuple):
 class Rebuilt:
     """Finds the constants that the functions of a project build again."""
 
-    def __init__(self, evaluator: Evaluator, constancy: Constancy, chains: Chains, worth: Worth) -> None:
+    def __init__(self, evaluator: Evaluator, constancy: Constancy, blocks: SameEverywhere, chains: Chains, worth: Worth) -> None:
         self._evaluator = evaluator
         self._constancy = constancy
+        self._blocks = blocks
         self._chains = chains
         self._worth = worth
 
@@ -104,16 +111,27 @@ class Rebuilt:
         if any(frame.value(part).is_tensor for part in content):
             return None
         verdict = self._constancy.all_of(fid, content)
+        if not verdict.steady:
+            verdict = self._in_every_block(fid, call.region, content)
         if self._follows_data(fid, call.region, content):
             return None
         if not verdict.steady or (verdict.steady > Steady.LOOP and not self._is_costly(fid, call)):
             return None
         return verdict, content
 
+    def _in_every_block(self, fid: FunctionId, region: int, content: Sequence[int]) -> Verdict:
+        """What another step may change, but no block: an offset that all of them are given."""
+        nodes: Any = self._evaluator.graph_of(fid).nodes
+        sizes = [nodes[node] for node in reachable(self._evaluator.graph_of(fid), content)]
+        if any(item[0] == Op.ATTR and item[3] in METADATA and not self._constancy.shapes.is_steady(fid, item[2]) for item in sizes):
+            return Verdict(Steady.VARIES)
+        why = self._blocks.all_of(fid, content) if self._worth.is_repeated(fid, region) else None
+        return Verdict(Steady.VARIES) if why is None else Verdict(Steady.LOOP, why or "every block gets the same")
+
     def _is_costly(self, fid: FunctionId, call: Call) -> bool:
         """Whether more than one small index is at stake: every block or a loop makes it, or a mask or table is computed from it alone."""
         name = call.chain.rpartition(".")[2]
-        if name not in INDICES or self._constancy.step_loop(fid, call.region) or self._worth.in_blocks(fid):
+        if name not in INDICES or self._constancy.step_loop(fid, call.region) or self._worth.is_in_blocks(fid, call.region):
             return True
         nodes: Any = self._evaluator.graph_of(fid).nodes
         same = {call.node}  # the index, seen as another shape or type

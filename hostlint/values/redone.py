@@ -48,12 +48,14 @@ class Redone:
     def __init__(self, evaluator: Evaluator, loops: StepLoops) -> None:
         self._index = evaluator.index
         constancy = Constancy(evaluator, loops)
-        worth = Worth(evaluator, constancy)
-        self._size_tables = SizeTables(evaluator)
+        worth = Worth(evaluator, constancy, loops)
         self._hoisted = Hoisted(evaluator, constancy, worth)
-        self._rebuilt = Rebuilt(evaluator, constancy, Chains(evaluator, constancy, self._hoisted, self._size_tables), worth)
-        self._casts = BlockCasts(evaluator, constancy, self._hoisted)
-        self._blocks = BlockWork(evaluator, BlockConstancy(evaluator, constancy, self._hoisted), self._hoisted)
+        self._size_tables = SizeTables(evaluator, constancy, self._hoisted)
+        blocks = BlockConstancy(evaluator, constancy, self._hoisted)
+        chains = Chains(evaluator, constancy, self._hoisted, self._size_tables)
+        self._casts = BlockCasts(evaluator, constancy, self._hoisted, chains)
+        self._rebuilt = Rebuilt(evaluator, constancy, blocks, chains, worth)
+        self._blocks = BlockWork(evaluator, blocks, self._hoisted)
         self._environment = Environment(evaluator, constancy)
         self._unregistered = Unregistered(evaluator)
         self._log_lines = LogLines(evaluator)
@@ -67,7 +69,7 @@ class Redone:
         """What the hot places of one function compute again."""
         if any(KERNELS.search(decorator) for decorator in self._index.function(fid).decorators):
             return
-        rebuilt = list(self._rebuilt.meetings(fid, is_hot, places))
+        rebuilt = [] if self._size_tables.is_told_at_calls(fid) else list(self._rebuilt.meetings(fid, is_hot, places))
         yield from rebuilt
         told = {meeting.site.first_line for meeting in rebuilt}  # one cause, one finding
         for finder in (self._hoisted, self._blocks, self._casts, self._projected):  # what says more of a statement speaks first

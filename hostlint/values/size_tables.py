@@ -9,7 +9,7 @@ from hostlint.facts.kinds import FactKind
 from hostlint.facts.schema import FunctionFlag, RegionKind
 from hostlint.heat.words import Walk, loop_walks
 from hostlint.model import Confidence
-from hostlint.values.constancy import PLACES, PURE
+from hostlint.values.constancy import PLACES, PURE, Steady
 from hostlint.values.detail import Device, Dtype, External, Function, Items, Literal, Mapping, Method
 from hostlint.values.hoisted import RANDOM
 from hostlint.values.judging import Meeting
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from hostlint.facts.schema import Call
     from hostlint.facts.spans import Places
     from hostlint.index import FunctionId
+    from hostlint.values.constancy import Constancy
     from hostlint.values.evaluator import Evaluator
+    from hostlint.values.hoisted import Hoisted
     from hostlint.values.value import Value
 
 SIZES = re.compile(
@@ -51,13 +53,15 @@ DEPTH = 3
 class SizeTables:
     """Finds the calls of pure helpers that make tensors from sizes."""
 
-    def __init__(self, evaluator: Evaluator) -> None:
+    def __init__(self, evaluator: Evaluator, constancy: Constancy, hoisted: Hoisted) -> None:
         self._evaluator = evaluator
+        self._constancy = constancy
+        self._hoisted = hoisted
         self._pure: dict[FunctionId, int] = {}
 
     def meetings(self, fid: FunctionId, is_hot: Callable[[int], bool], places: Places) -> Iterator[Meeting]:
         outline = self._evaluator.index.function(fid)
-        if any(GROWING.search(param.name) for param in outline.params):
+        if self._grows(fid):
             return
         if outline.owner < 0 and self.makes(fid) >= LEAST:
             return  # a helper itself, told where it is called
@@ -70,12 +74,29 @@ class SizeTables:
                     why = f"`{name}` makes tensors of sizes alone"
                     yield Meeting(FactKind.SIZE_TABLE, site_of(call, spot), call.chain, why, Confidence.LIKELY, UNMEASURED, name)
 
+    def _grows(self, fid: FunctionId) -> bool:
+        return any(GROWING.search(param.name) for param in self._evaluator.index.function(fid).params)
+
+    def is_told_at_calls(self, fid: FunctionId) -> bool:
+        """Whether every call of a helper on a step's path is told, so that nothing is left to say of what it does."""
+        if self._evaluator.index.function(fid).owner >= 0 or self.makes(fid) < LEAST:
+            return False
+        edges = self._constancy.hot_callers(fid)
+        for edge in edges:
+            self._evaluator.files |= 1 << edge.caller[0]
+            call = self._evaluator.index.function(edge.caller).calls[edge.call_index]
+            target = self._target(edge.caller, call) if call.node >= 0 and not self._grows(edge.caller) else None
+            if target != fid or not self._is_called_by_size(edge.caller, call, fid):
+                return False
+        return bool(edges)
+
     def _target(self, fid: FunctionId, call: Call) -> FunctionId | None:
         """The pure function of the project that a call runs, where it makes enough to be kept."""
         frame = self._evaluator.frame(fid)
         item: Any = frame.graph.nodes[call.node]
         detail = frame.value(item[2]).detail if item[0] == Op.CALL and not item[5] else None
-        if not isinstance(detail, Function) or not _gives_tensors(frame.value(call.node)):
+        value = frame.value(call.node)
+        if not isinstance(detail, Function) or not (_gives_tensors(value) or value.place is Place.UNKNOWN):
             return None
         self._evaluator.files |= 1 << detail.function[0]
         outline = self._evaluator.index.function(detail.function)
@@ -98,7 +119,7 @@ class SizeTables:
         """A number, shape, dtype or device that a loop over steps does not change; names decide where the value says nothing."""
         frame = self._evaluator.frame(fid)
         value = frame.value(node)
-        if isinstance(value.detail, (Literal, Dtype, Device)):
+        if isinstance(value.detail, (Literal, Dtype, Device)) or self._is_steady(fid, node):
             return True
         if _gives_tensors(value) or VARYING.search(name):
             return False
@@ -112,6 +133,12 @@ class SizeTables:
             if loop_walks(head.text, head.targets) is not Walk.STEPS and any(frame.node_name(node) == each for each in head.targets):
                 return False
         return bool(SIZES.search(name)) and value.place in (Place.PYTHON, Place.UNKNOWN)
+
+    def _is_steady(self, fid: FunctionId, node: int) -> bool:
+        """What the step loop around the calls hands every step, or what construction set: a list of positions, a module."""
+        item: Any = self._evaluator.graph_of(fid).nodes[node]
+        kept = item[0] == Op.ATTR and self._hoisted.is_kept(fid, node, item)
+        return bool(kept) or self._constancy.of(fid, node).steady > Steady.VARIES
 
     def makes(self, fid: FunctionId, depth: int = DEPTH) -> int:
         """How many calls and writes in a function make something on the device; -1 where it may do anything else."""

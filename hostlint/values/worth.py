@@ -2,18 +2,22 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
 
 from hostlint.facts.graph import Op, operands
+from hostlint.facts.schema import RegionKind
 from hostlint.heat.words import Walk, loop_walks
 from hostlint.model import Confidence
 from hostlint.values.constancy import Steady
 from hostlint.values.detail import Literal
+from hostlint.values.loops import is_training
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hostlint.index import FunctionId
+    from hostlint.model import Heat
     from hostlint.values.constancy import Constancy
     from hostlint.values.evaluator import Evaluator
 
@@ -30,15 +34,27 @@ METHODS = re.compile(r"(\.(to|cuda|float|half|bfloat16|type|detach|clone|contigu
 PARTS = re.compile(r"(Block|Layer|Attention|Attn|Processor)\w*$")
 PAIR = 2  # axes: tokens and features
 LARGE = 4096  # elements
+PACED = re.compile(
+    r"_if_(needed|necessary|required|missing|changed|stale|absent)$|^_*(ensure|lazy|lazily)_|^_*maybe_(init|build|make|create|extend|grow|"
+    r"update|refresh|rebuild)"
+)
+TRAINERS_AWAY = 3  # calls between what trains and the place
 BLOCKS_AWAY = 2  # calls between the loop over the blocks and the place
+
+
+class Heats(Protocol):
+    """How hot a place is, with the chain that heats it."""
+
+    def site(self, fid: FunctionId, region: int) -> Heat: ...
 
 
 class Worth:
     """Answers for places of any function."""
 
-    def __init__(self, evaluator: Evaluator, constancy: Constancy) -> None:
+    def __init__(self, evaluator: Evaluator, constancy: Constancy, heats: Heats) -> None:
         self._evaluator = evaluator
         self._constancy = constancy
+        self._heats = heats
         self._blocks: dict[tuple[FunctionId, int], bool] = {}
 
     def is_repeated(self, fid: FunctionId, region: int) -> bool:
@@ -49,9 +65,24 @@ class Worth:
             return True
         owner = self._evaluator.index.owner(fid)
         part = owner is not None and PARTS.search(self._evaluator.index.klass(owner).name)
-        return bool(part) or self.in_blocks(fid)
+        return bool(part) or self.is_in_blocks(fid, region)
 
-    def in_blocks(self, fid: FunctionId, depth: int = BLOCKS_AWAY) -> bool:
+    def is_in_blocks(self, fid: FunctionId, region: int) -> bool:
+        """Whether a loop over blocks is seen to reach the place: one that calls the function, or the one that heats it."""
+        chain = self._heats.site(fid, region).chain
+        return (bool(chain) and (chain[0].path, chain[0].line) in self._loops_over_blocks) or self._is_called_in_blocks(fid)
+
+    @cached_property
+    def _loops_over_blocks(self) -> frozenset[tuple[str, int]]:
+        """The project's, by file and line."""
+        loops = (
+            (file.path, region.line)
+            for file in self._evaluator.index.files for function in file.functions for region in function.regions
+            if region.kind == RegionKind.LOOP and loop_walks(region.text, region.targets) is Walk.LAYERS
+        )  # fmt: skip
+        return frozenset(loops)
+
+    def _is_called_in_blocks(self, fid: FunctionId, depth: int = BLOCKS_AWAY) -> bool:
         """Whether a loop over layers calls the function, or calls what calls it."""
         if (fid, depth) not in self._blocks:
             self._blocks[fid, depth] = False
@@ -63,12 +94,18 @@ class Worth:
             outline = self._evaluator.index.function(edge.caller)
             loop = self._constancy.step_loop(edge.caller, outline.calls[edge.call_index].region)
             layers = loop and loop_walks(outline.regions[loop].text, outline.regions[loop].targets) is Walk.LAYERS
-            if edge.certain and (layers or self.in_blocks(edge.caller, depth - 1)):
+            if edge.certain and (layers or self._is_called_in_blocks(edge.caller, depth - 1)):
                 return True
         return False
 
     def of_constant(self, fid: FunctionId, region: int, sizes: Sequence[int], launches: int, square: bool) -> Confidence:
-        """How surely a constant of these sizes is worth keeping: a few launches on a few elements are told to who asks for all."""
+        """How surely a constant of these sizes is worth keeping: a few launches on a few elements are told to who asks for all, and so is
+        what is known to be made when it must be, or for the sizes of a batch."""
+        if self._is_paced(fid, region):
+            return Confidence.POSSIBLE
+        fixed = all(self._constancy.of(fid, node).steady is Steady.FIXED for node in sizes)
+        if not fixed and not self.is_repeated(fid, region) and self._trains(fid):
+            return Confidence.POSSIBLE
         if launches >= MANY or self.is_repeated(fid, region):
             return Confidence.LIKELY
         if self._constancy.step_loop(fid, region) and not self._are_literal(fid, sizes):
@@ -76,6 +113,19 @@ class Worth:
         grows = any(self._grows(fid, node) for node in sizes)
         large = grows or self._is_large(fid, sizes) or (square and not self._are_literal(fid, sizes))
         return Confidence.LIKELY if large and launches >= LEAST else Confidence.POSSIBLE
+
+    def _is_paced(self, fid: FunctionId, region: int) -> bool:
+        """Whether a name on the way says that the work is done where it is needed only: `_extend_table_if_needed`."""
+        names = [link.function for link in self._heats.site(fid, region).chain] + [self._evaluator.index.function(fid).qualname]
+        return any(PACED.search(name.rpartition(".")[2]) for name in names)
+
+    def _trains(self, fid: FunctionId, depth: int = TRAINERS_AWAY) -> bool:
+        """Whether all that calls a function trains."""
+        outline = self._evaluator.index.function(fid)
+        if is_training(outline):
+            return True
+        callers = {edge.caller for edge in self._constancy.hot_callers(fid)} - {fid} if depth else set()
+        return bool(callers) and len(callers) <= MANY and all(self._trains(caller, depth - 1) for caller in callers)
 
     def is_tiny(self, fid: FunctionId, node: int) -> bool:
         """Whether a tensor is known to hold a few elements: one, or a number for each sample by its name."""
