@@ -284,3 +284,38 @@ def test_a_pipeline_is_a_request_and_its_denoise_loop_is_hot() -> None:
         def finish(self, x):
             probe()  # request
     """)
+
+
+def test_parts_of_a_film_whose_steps_a_call_takes_are_no_steps() -> None:
+    source = """
+    class Film:
+        def draw(self, tiles):
+            for tile in tiles:
+                probe()  # HEAT
+                tile = self.denoise(tile)
+
+        def denoise(self, latents):
+            latents = self.encoder(latents)
+            for t in WALKED:
+                latents = self.transformer(latents, t)
+                probe()  # loop
+            return latents
+    """
+    assert not differences(source.replace("HEAT", "request").replace("WALKED", "self.timesteps"))
+    assert not differences(source.replace("HEAT", "loop").replace("WALKED", "self.blocks"))
+    assert not differences(source.replace("HEAT", "loop").replace("WALKED", "self.candidates"))
+
+
+def test_a_loop_of_iterations_around_the_steps_goes_over_parts() -> None:
+    source = """
+    def draw(self, count, latents):
+        for iter_idx in range(n_iter):
+            probe()  # request
+            for t in self.timesteps:
+                latents = self.transformer(latents, t)
+                probe()  # loop
+    """
+    assert not differences(source)
+    own = source.replace("probe()  # request", "probe()  # loop\n            latents = self.refiner(latents)")
+    assert not differences(own)
+    assert not differences(source.replace("self.timesteps", "self.blocks").replace("# request", "# loop"))

@@ -57,7 +57,7 @@ class Block(torch.nn.Module):
 
 @pytest.mark.parametrize("name", [
     "MossVisionModel", "OmniAudioEncoder", "DotsSpeechEncoder", "Resampler4_5", "NaViT", "SiglipTower", "TextConnector", "PhiImageEncoder",
-    "ClipTextTransformer", "ViT",
+    "ClipTextTransformer", "ViT", "MeshDecoder", "Blip2QFormerModel", "SongTimbreEncoder",
 ])  # fmt: skip
 def test_encoders_of_a_request_are_no_steps_where_the_project_serves(name: str) -> None:
     assert heats("pkg.models.omni", MODEL.format(name=name))["at_forward"] == "request"
@@ -78,6 +78,7 @@ def test_files_of_encoders(module: str) -> None:
     ("pkg.models.dits.omni", "AudioModel"), ("pkg.models.transformers.speech", "AudioInjector"),
     ("pkg.models.omni", "AudioRotaryEmbedding"),
     ("pkg.models.omni", "Revision"), ("pkg.models.omni", "Vitality"), ("pkg.models.omni", "VideoModel"),
+    ("pkg.models.omni", "DecoderLayer"),
 ])  # fmt: skip
 def test_what_takes_the_steps_stays_hot(module: str, name: str) -> None:
     assert heats(module, MODEL.format(name=name))["at_forward"] == "call"

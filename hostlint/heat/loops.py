@@ -180,7 +180,7 @@ class StepLoops:
             if exposing or LoopKind.LAYERS in inner:
                 return step
             return LoopKind.STEPS if self._feeds_device(shape, loop) else LoopKind.NEUTRAL
-        if words.names_requests(shape.outline.name):
+        if words.names_requests(shape.outline.name) or (walk is Walk.STEPS and self._lie_steps_in(shape, loop, inner)):
             return LoopKind.OUTER
         if walk is Walk.STEPS or (walk is Walk.DATA and LoopKind.STEPS in inner):
             return step
@@ -210,8 +210,19 @@ class StepLoops:
         chains = [call.chain for call in shape.outline.calls if shape.loop_of[call.region] == loop]
         return any(map(words.receives, chains)) and not any(words.names_batch(words.last_name(chain)) for chain in chains)
 
+    def _lie_steps_in(self, shape: Shape, loop: int, inner: list[LoopKind]) -> bool:
+        """Whether a loop in this one walks over steps as well: then this one goes over the parts of a request."""
+        loops = zip(shape.children.get(loop, ()), inner, strict=True)
+        return any(kind is LoopKind.STEPS and shape.walk(child) is Walk.STEPS for child, kind in loops)
+
     def _is_rate(self, shape: Shape, edge: Edge) -> bool:
-        return edge.call_index >= 0 and words.names_rate(words.last_name(shape.outline.calls[edge.call_index].chain))
+        name = words.last_name(shape.outline.calls[edge.call_index].chain) if edge.call_index >= 0 else ""
+        return words.names_rate(name) and not (words.names_denoising(name) and self._walks_steps(edge.callee))
+
+    def _walks_steps(self, fid: FunctionId) -> bool:
+        """Whether the function's own loop takes the steps, so that one call is a whole request of them."""
+        shape = self._shapes.get(fid)
+        return shape is not None and any(shape.walk(loop) is Walk.STEPS and self._reaches(shape, loop) for loop in shape.loops())
 
     def _feeds_device(self, shape: Shape, loop: int) -> bool:
         """Whether batches go to the device in the loop: it is their source, not a name that it binds, that says so."""

@@ -21,7 +21,7 @@ _AROUND_STEPS = re.compile(
 # What a request shows or tells is read by them once, in front of the model that takes the steps.
 _READER = re.compile(
     r"Vision|Visual|Audio|Speech|Whisper|Sig[Ll][Ii][Pp]|C(LIP|lip)|NaVi[tT]|Navi[tT]|MoonVi[tT]|(^|[a-z0-9_])Vi[tT](?![a-z])|"
-    r"(Image|Video|Text|Prompt|Caption)(Encoder|Tower)|Resampler|Connector"
+    r"(Image|Video|Text|Prompt|Caption|Timbre|Lyric|Condition)(Encoder|Tower)|Q[Ff]ormer|Resampler|Connector|(Mesh|Image|Video|Wave)Decoder"
 )
 _READER_FILE = re.compile(r"(^|_)(vision|visual|audio|speech|whisper|siglip|vit|navit|moonvit|resampler|connectors?)(_|$)")
 _STEPPER = re.compile(

@@ -29,6 +29,7 @@ _VERB = re.compile(
 _LOSS = re.compile(r"(^|_)(loss|criterion|objective)(_fn|_func|_function)?$", re.IGNORECASE)
 _STEP_CALL = re.compile(r"^_*forward(_(?!to_)\w+)?$|(^|_)(step|microstep|substep)$")
 _RATE_CALL = re.compile(r"(^|_)(step|batch|micro_?batch|token|forward|denoise|train_one)(_|$)", re.IGNORECASE)
+_DENOISES = re.compile(r"(^|_)denoise(_|$)")
 _OUTER_CALL = re.compile(
     r"(^|_)(epoch|request|eval|evaluate|validate|validation|val|test|prompt|callback|log|print|progress|writer|report|hook|key)(_|$)"
 )
@@ -93,6 +94,12 @@ def names_step(name: str) -> bool:
 def names_rate(name: str) -> bool:
     """A function of that name does the work of one step or batch, whatever loops lie below it."""
     return bool(_RATE_CALL.search(name)) and not _VERB.search(name) and not _OUTER_CALL.search(name)
+
+
+@cache
+def names_denoising(name: str) -> bool:
+    """`denoise_one`, `denoise`: one step, or all of them."""
+    return bool(_DENOISES.search(name))
 
 
 @cache
