@@ -251,6 +251,10 @@ TABLES_LEFT = {
     "bound anew": "t = ticks[i].item()\nticks = ticks * 2",
     "perhaps None": "t = ticks[i].item() if ticks is not None else 0",
     "a part": "t = ticks[i:].item()",
+    "picked by a mask": "t = ticks[ticks == i].item()",
+    "picked by a mask's opposite": "t = ticks[~(ticks < i)].item()",
+    "picked by places": "t = ticks[(ticks > i).nonzero()].item()",
+    "a truth value": "t = ticks[not i].item()",
 }
 
 

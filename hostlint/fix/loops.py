@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 NESTED = (*FUNCTIONS, ast.ClassDef)
 LEAVING = (ast.Break, ast.Continue, ast.Return, ast.Raise, ast.Assert)
+NUMBERS = frozenset({"int", "len", "min", "max", "round", "abs"})
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -241,3 +242,19 @@ def is_unconditional(path: Sequence[ast.AST], outer: ast.AST) -> bool:
         if type(above).__name__ in ("Try", "TryStar"):
             return False
     return True
+
+
+def is_spelled_as_number(index: ast.expr) -> bool:
+    """Whether an index may be one number of the host: no mask (`steps == t`), no slice, list, or whatever a method finds."""
+    match index:
+        case ast.Name() | ast.Constant(value=int()) | ast.Subscript(slice=ast.Name() | ast.Constant() | ast.UnaryOp()):
+            return True
+        case ast.Attribute():
+            return bool(chain(index))
+        case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=inner):
+            return is_spelled_as_number(inner)
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() | ast.FloorDiv() | ast.Mod(), right=right):
+            return is_spelled_as_number(left) and is_spelled_as_number(right)
+        case ast.Call(func=ast.Name(id=name)):
+            return name in NUMBERS
+    return False

@@ -12,6 +12,7 @@ from hostlint.fix.loops import (
     bound_in,
     chain,
     may_change,
+    is_spelled_as_number,
     names_in,
     shared_with_nested,
     siblings_before,
@@ -173,7 +174,7 @@ def insertion(place: Place, node: ast.AST, text: str) -> Edit:
 def _entries(place: Place, read: Read, table: ast.Name | ast.Attribute, index: ast.expr) -> Fix | None:
     """`sigmas[i].item()` to `sigmas_values[i]`, where `sigmas_values = sigmas.tolist()` stands before the loop."""
     function, name = place.function, chain(table)
-    if function is None or not name or isinstance(index, ast.Slice | ast.Tuple | ast.List) or is_tested(function, name):
+    if function is None or not name or not is_spelled_as_number(index) or is_tested(function, name):
         return None
     loop = next((one for one in reversed(place.loops) if not may_change(function, one, frozenset({name}))), None)
     if loop is None or not names_in(index) & {one for outer in place.loops for one in _targets(outer)}:
