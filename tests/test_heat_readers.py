@@ -199,3 +199,25 @@ class Animation:
 def test_the_clips_of_a_film_are_decoded_around_their_steps() -> None:
     assert heats("pkg.animation", CLIPS.format(finish="self.vae.decode(latents)")) == {"at_clip": "request", "at_step": "loop"}
     assert heats("pkg.animation", CLIPS.format(finish="self.refiner(latents)")) == {"at_clip": "loop", "at_step": "loop"}
+
+
+SOMEBODY = """
+class FlowScheduler:
+    def {name}(self, x):
+        at_scheduler()
+
+class InpaintPipeline:
+    def {name}(self, x):
+        at_other()
+"""
+
+
+@pytest.mark.parametrize("name", ["add_noise", "scale_noise", "init_state", "record"])
+def test_a_common_name_says_who_is_called_only_with_its_receiver(name: str) -> None:
+    calls = SERVES.replace("latents = self.scheduler.step(latents, t)", f"self.scheduler.{name}(latents)")
+    assert heats("pkg.parts.flow", SOMEBODY.format(name=name), calls) == {"at_scheduler": "call", "at_other": "request"}
+
+
+def test_a_rare_name_says_who_is_called() -> None:
+    calls = SERVES.replace("latents = self.scheduler.step(latents, t)", "self.scheduler.shift_moments(latents)")
+    assert heats("pkg.parts.flow", SOMEBODY.format(name="shift_moments"), calls) == {"at_scheduler": "call", "at_other": "call"}

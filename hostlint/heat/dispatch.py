@@ -36,7 +36,7 @@ _GENERIC = frozenset({
 # Names that distributions, models and tensors have as well: the receiver, or the package, must speak for the method, too.
 _COMMON = frozenset({
     "sample", "mode", "mean", "std", "kl", "nll", "log_prob", "entropy", "rsample", "generate", "predict", "transform", "process", "expand",
-    "evaluate", "score", "reward", "detach", "numpy", "tolist", "fit", "init_state", "record",
+    "evaluate", "score", "reward", "detach", "numpy", "tolist", "fit", "init_state", "record", "add_noise", "scale_noise",
 })
 _RUNS_ITS_ARGUMENT = re.compile(
     r"(^|[._])(checkpoint|map|filter|reduce|vmap|grad|value_and_grad|jvp|vjp|custom_op|cond|while_loop|tree_map\w*|apply_to_collection|"
