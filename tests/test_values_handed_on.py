@@ -288,3 +288,38 @@ def test_what_torch_makes_of_the_unknown_is_a_fresh_tensor(joined: str) -> None:
 
 def test_parts_of_what_is_handed_in_may_live_on() -> None:
     assert told(ADDRESSES.replace("{joined}", "tables[0], tables[1]"), "HL305") == []
+
+
+BUILT = """\
+import torch
+from kernels import build_inv_indices, make_block_mask, run_kernel
+from torch import nn
+
+
+def meta_of(ranges, max_seqlen: int, rope, device):
+    lens = torch.zeros(len(ranges), device=device)
+    return lens, {made}
+
+
+class Model(nn.Module):
+    def __init__(self, rope):
+        super().__init__()
+        self.rope = rope
+
+    def forward(self, x, lens: list[int], image: int):
+        a, b = meta_of([(0, int(n)) for n in lens], max_seqlen=image + 8, rope=self.rope, device=x.device)
+        return x + a + b
+"""
+
+
+@pytest.mark.parametrize(
+    "made",
+    ["build_inv_indices(lens, max_seqlen)", "make_block_mask(lens)", "rope.prepare_coords(max_seqlen)", "rope.compute_position_ids(lens)"],
+)
+def test_what_others_build_by_its_name_is_made(made: str) -> None:
+    assert [one.span.line for one in told(BUILT.replace("{made}", made), "HL308")] == [17]
+
+
+@pytest.mark.parametrize("made", ["run_kernel(lens)", "rope.advance(lens)", "rope.build(lens)", "make_request_ids(lens), send(lens)"])
+def test_what_others_do_may_be_anything(made: str) -> None:
+    assert told(BUILT.replace("{made}", made), "HL308") == []

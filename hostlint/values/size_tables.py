@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from hostlint.values.value import Value
 
 SIZES = re.compile(
-    r"(^|_)(len|lens|length|lengths|size|sizes|num|count|height|width|frames|heads|shape|shapes|dim|dims|bs|bsz|fps|patch|hw|"
+    r"(^|_)(len|lens|length|lengths|seqlens?|size|sizes|num|count|height|width|frames|heads|shape|shapes|dim|dims|bs|bsz|fps|patch|hw|"
     r"rows|cols|columns|slots|ratio|scale|factor|theta|base|mode|dtype|device|ranges|segments|bounds|window)(_|$)",
     re.IGNORECASE,
 )
@@ -44,6 +44,11 @@ MAKERS = frozenset({
     "repeat_interleave", "repeat", "where", "masked_fill", "cos", "sin", "polar", "logical_not", "tril_indices", "triu_indices",
     "tensor", "as_tensor",
 })  # fmt: skip
+# What others build, by its name: a kernel's wrapper that the scan cannot follow, a method of a rotary module.
+BUILDERS = re.compile(
+    r"^_*(build|make|compute|prepare|create)_(\w+_)?(indices|index|coords|coordinates|positions|position_ids|mask|masks|freqs|rope|grid|ids)$"
+)
+ROTARY = re.compile(r"(^|[._])(rope|rotary\w*|pos_embed\w*)$")
 MEMO = re.compile(r"cache|memo", re.IGNORECASE)
 CONTAINERS = frozenset({"get", "pop", "setdefault", "append", "add", "update", "move_to_end"})
 LEAST = 2  # calls and writes that make something: one alone is rebuilt-constant's business
@@ -137,7 +142,7 @@ class SizeTables:
     def _is_steady(self, fid: FunctionId, node: int) -> bool:
         """What the step loop around the calls hands every step, or what construction set: a list of positions, a module."""
         item: Any = self._evaluator.graph_of(fid).nodes[node]
-        kept = item[0] == Op.ATTR and self._hoisted.is_kept(fid, node, item)
+        kept = item[0] == Op.ATTR and (ROTARY.search(item[3]) or self._hoisted.is_kept(fid, node, item))
         return bool(kept) or self._constancy.of(fid, node).steady > Steady.VARIES
 
     def makes(self, fid: FunctionId, depth: int = DEPTH) -> int:
@@ -175,6 +180,8 @@ class SizeTables:
         detail = frame.value(item[2]).detail if item[0] == Op.CALL else None
         if isinstance(detail, Function):
             return self.makes(detail.function, depth - 1) if depth else -1
+        if BUILDERS.match(name):
+            return 1
         if isinstance(detail, External):
             harmless = _is_harmless(detail.name.removeprefix("builtins."))
         else:
