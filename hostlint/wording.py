@@ -48,13 +48,14 @@ def happens(fact: Fact) -> str:
 
 
 def amount(fact: Fact) -> str:
-    """How much is done again, as a clause: `, with lines 7 and 9 in 12 launches`; "" where it is one launch, or not counted."""
+    """How much is done again, as a clause: `, with lines 7 and 9 in 12 launches in each block`; "" for one launch, or none counted."""
     if fact.repeated is None:
         return ""
     lines = sorted({span.line for span in fact.repeated.others} - {fact.span.line})
     words = [f"with line{'s' * (len(lines) > 1)} {listed(lines)}"] if lines else []
     unit = "operations of the host" if fact.repeated.on_host else "launches"
     words += [f"in {fact.repeated.launches} {unit}"] if fact.repeated.launches > 1 else []
+    words += ["in each block"] if fact.repeated.in_blocks else []
     return f", {' '.join(words)}" if words else ""
 
 

@@ -16,6 +16,7 @@ class Repeated:
     launches: int = 0
     others: tuple[Span, ...] = ()
     on_host: bool = False  # operations of the host, no launches
+    in_blocks: bool = False  # a loop over blocks comes by
 
 
 @dataclass(frozen=True, slots=True)

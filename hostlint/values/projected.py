@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from hostlint.index import FunctionId
     from hostlint.values.evaluator import Evaluator
     from hostlint.values.per_step import StepConstancy
+    from hostlint.values.worth import Worth
 
 KEYS = re.compile(r"(^|[._])(to_)?(k|key|wk|kv)(_proj|_linear)?$")
 POOLED = re.compile(r"(^|[._])\w*pool(ed)?(_|\.|$)", re.IGNORECASE)  # one vector for each prompt
@@ -32,9 +33,10 @@ UNMEASURED = "not measured: a matrix product and its launches for each repetitio
 class Projected:
     """Finds the layers that work on the same tensor at every step."""
 
-    def __init__(self, evaluator: Evaluator, steps: StepConstancy) -> None:
+    def __init__(self, evaluator: Evaluator, steps: StepConstancy, worth: Worth) -> None:
         self._evaluator = evaluator
         self._steps = steps
+        self._worth = worth
 
     def meetings(self, fid: FunctionId, is_hot: Callable[[int], bool], places: Places) -> Iterator[Meeting]:
         outline = self._evaluator.index.function(fid)
@@ -54,7 +56,7 @@ class Projected:
         told = [work for work in found if not self._is_told(fid, work, found)]
         for works in gathered(graph, told, alike=whatever):
             call, spot, _ = next((work for work in works if KEYS.search(work.call.chain)), works[0])
-            repeated = Repeated(others=others(spot, works))
+            repeated = Repeated(others=others(spot, works), in_blocks=self._worth.is_in_blocks(fid, call.region))
             why = whys[call.node]
             yield Meeting(
                 FactKind.CONSTANT_PROJECTION, site_of(call, spot), call.chain, why, Confidence.LIKELY, UNMEASURED, repeated=repeated

@@ -85,9 +85,10 @@ class Rebuilt:
         others = tuple(dict.fromkeys(Span(*one.spot.span) for one in found[1:] if one.spot.statement != first.spot.statement))
         verdict = min((one.verdict for one in found), key=lambda verdict: verdict.steady)
         on_host = self._evaluator.frame(fid).value(first.call.node).place is Place.HOST
+        in_blocks = self._worth.is_in_blocks(fid, first.call.region)
         return Meeting(
             FactKind.REBUILT_CONSTANT, site_of(first.call, first.spot), first.call.chain, verdict.why, confidence, UNMEASURED,
-            verdict.steady.name.lower(), repeated=Repeated(launches, others, on_host),
+            verdict.steady.name.lower(), repeated=Repeated(launches, others, on_host, in_blocks),
         )  # fmt: skip
 
     def _rebuilt(self, fid: FunctionId, call: Call) -> tuple[Verdict, Sequence[int]] | None:

@@ -63,7 +63,7 @@ class Redone:
         identity = Identity(evaluator)
         self._feeds = Feeds(evaluator, identity)
         self._value_keys = ValueKeys(evaluator, constancy, identity)
-        self._projected = Projected(evaluator, StepConstancy(evaluator, constancy, self._hoisted))
+        self._projected = Projected(evaluator, StepConstancy(evaluator, constancy, self._hoisted), worth)
 
     def meetings(self, fid: FunctionId, is_hot: Callable[[int], bool], places: Places) -> Iterator[Meeting]:
         """What the hot places of one function compute again."""
