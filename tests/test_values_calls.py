@@ -609,6 +609,40 @@ CLASSES = [
             def f(self, b: B):
                 return b.x
     """),
+    ("an attribute by its name", "device", """
+        class C:
+            def __init__(self):
+                self.x = V
+            def f(self):
+                return getattr(self, "x")
+    """),
+    ("an attribute by its name, where it may be missing", "device", """
+        class B:
+            def __init__(self):
+                self.x = V
+        class C:
+            def f(self, b: B):
+                return getattr(b, "x", None)
+    """),
+    ("an attribute by its name, with a default on the host", "-device", """
+        class C:
+            def __init__(self):
+                self.x = V
+            def f(self):
+                return getattr(self, "x", H)
+    """),
+    ("an attribute by a name that nobody knows", "unknown", """
+        class C:
+            def __init__(self):
+                self.x = V
+            def f(self, name):
+                return getattr(self, name, None)
+    """),
+    ("an attribute by its name, of an object that nobody declared", "unknown", """
+        class C:
+            def f(self, batch):
+                return getattr(batch, "timesteps", None)
+    """),
     ("an annotated object, in quotes and optional", "device", """
         class C:
             def f(self, b: "B | None"):

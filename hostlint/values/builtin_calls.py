@@ -1,4 +1,4 @@
-"""Calls whose result depends on containers or names rather than on the table of torch: zip, enumerate, getattr, dict.get, torch.device …"""
+"""Calls whose result depends on containers or names rather than on the table of torch: zip, enumerate, dict.get, torch.device …"""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
@@ -164,7 +164,7 @@ BUILTINS: dict[str, Special] = {
     "builtins.next": _next, "builtins.dict": _dict, "torch.device": _device, "functools.partial": _partial,
     "torch.nn.Sequential": _sequential, "builtins.str": _str, "builtins.tuple": _tuple, "safetensors.safe_open": _opened,
     "safetensors.torch.load_file": _loaded, "builtins.range": lambda a, k: list_of(INTEGER), "itertools.product": _product,
-    "torch.get_default_device": _default_device, "torch.no_grad": _python, "torch.Size": _python, "builtins.getattr": lambda a, k: UNKNOWN,
+    "torch.get_default_device": _default_device, "torch.no_grad": _python, "torch.Size": _python,
 }  # fmt: skip
 
 

@@ -14,8 +14,8 @@ from hostlint.values import annotated, project_calls
 from hostlint.values.arguments import Argument, Bound, bind
 from hostlint.values.builtin_calls import BUILTINS, METHODS, WEIGHTS_ON_HOST
 from hostlint.values.conventions import MODELS, UPLOADERS, conventional
-from hostlint.values.detail import Class, External, ExternalInstance, Function, Instance, Items, ListOf, Method, Partial
-from hostlint.values.lattice import NEVER, NUMBER, NUMPY, PYTHON, TENSOR, UNKNOWN, combine, device_name
+from hostlint.values.detail import Class, External, ExternalInstance, Function, Instance, Items, ListOf, Literal, Method, Module, Partial
+from hostlint.values.lattice import NEVER, NUMBER, NUMPY, PYTHON, TENSOR, UNKNOWN, combine, device_name, join_all
 from hostlint.values.results import has_large_shape, result
 from hostlint.values.value import Place, Value
 
@@ -100,6 +100,8 @@ def _module_output(values: Sequence[Value], name: str) -> Value:
 
 def _library(made: Call, detail: External) -> Value:
     dotted = detail.name
+    if dotted == "builtins.getattr":
+        return _by_name(made)
     special = BUILTINS.get(dotted)
     if special is not None:
         return special(made.arguments, dict(made.keywords))
@@ -114,6 +116,19 @@ def _library(made: Call, detail: External) -> Value:
     if dotted.startswith("torch.nn.functional."):
         return replace(combine([argument.value for argument in made.arguments]), rank0=None, boolean=None, integer=None)
     return UNKNOWN
+
+
+def _by_name(made: Call) -> Value:
+    """`getattr(pool, "table", None)`: the attribute of an object that is known, or the default."""
+    from hostlint.values.members import attribute
+
+    if not 2 <= len(made.arguments) <= 3:
+        return UNKNOWN
+    base, name = made.arguments[0].value, made.arguments[1].value.detail
+    known = base.is_tensor or isinstance(base.detail, (Instance, Class, Module))
+    if not known or not isinstance(name, Literal) or not isinstance(name.value, str):
+        return UNKNOWN
+    return join_all([attribute(made.frame, base, name.value), *(argument.value for argument in made.arguments[2:])])
 
 
 def _array(dotted: str, arguments: Sequence[Argument]) -> Value:
