@@ -5,6 +5,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from hostlint.fix.hoist import STRUCTURE, expression, hoist_edits
+from hostlint.fix.kept_text import REDUCED, kept_call
 from hostlint.fix.loops import bound_in, chain, names_in
 from hostlint.fix.sums import is_number
 from hostlint.model import Applicability, HeatLevel, Span
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from hostlint.fix.place import Place
     from hostlint.model import Edit, Fix
 
-LONGEST_LINE = 120
 KEEPER = '''
 KEPT = {}
 
@@ -51,7 +51,6 @@ def kept_table(values, device, dtype=None):
 '''
 COMPUTED = frozenset({"exp", "exp2", "pow", "cos", "sin", "sqrt", "rsqrt", "log", "reciprocal", "tril", "triu", "float_power"})
 SHAPING = COMPUTED | {"float", "double", "half", "long", "unsqueeze", "view", "reshape", "neg"}
-REDUCED = frozenset({"max", "min", "sum", "len", "int", "float", "round", "abs"})  # Python's own, which make numbers
 SIZES = frozenset({"size", "dim", "numel", "get_device"})
 PLACES = ("device", "dtype")
 FACTORIES = frozenset({"arange", "linspace", "logspace", "zeros", "ones", "full", "eye"})
@@ -87,14 +86,10 @@ def _kept(place: Place, node: ast.expr) -> Fix | None:
     if keys is None:
         return None
     helper = _keeper(place)
-    made, given = _lambda(place, node, keys)
-    text = f"{helper[0]}(lambda{' ' + ', '.join(made[0]) if made[0] else ''}: {made[1]}{''.join(f', {one}' for one in given)})"
-    column = place.outline.span(node).column
-    if "\n" in text or column + len(text) > LONGEST_LINE:
-        if getattr(place.statement, "value", None) is not node:
-            return None  # in the middle of a larger expression it would be hard to read
-        text = _broken(place, helper[0], made, given)
-    what = "keep it for each shape, dtype and device" if given else "keep it"
+    text = kept_call(place, node, helper[0], keys)
+    if text is None:
+        return None
+    what = "keep it for each shape, dtype and device" if keys else "keep it"
     assumed = "nothing writes into the one tensor that all calls share"
     return place.fix(Applicability.REVIEW, f"{what}, where {assumed}", place.replace(text, node), helper[1])
 
@@ -232,53 +227,6 @@ def _values(arguments: Sequence[ast.expr], keywords: Sequence[ast.keyword]) -> l
 
 def _holds_no_tensor(call: ast.Call) -> bool:
     return chain(call.func).startswith("torch.") or isinstance(call.func, ast.Name)
-
-
-def _lambda(place: Place, node: ast.expr, keys: list[ast.expr]) -> tuple[tuple[list[str], str], list[str]]:
-    """The parameters and the body of the function that makes the constant, and what it is given."""
-    outline, base = place.outline, place.outline.span(node)
-    given: dict[str, str] = {}  # source -> parameter
-    for one in keys:
-        source = outline.source(outline.span(one))
-        if source not in given:
-            given[source] = _parameter(one, source, set(given.values()) | names_in(node) - names_in(*keys))
-    body = outline.source(base)
-    lines = body.split("\n")
-    for one in sorted(keys, key=lambda key: (key.lineno, key.col_offset), reverse=True):
-        span = outline.span(one)
-        row, shift = span.line - base.line, base.column - 1 if span.line == base.line else 0
-        line = lines[row]
-        lines[row] = line[: span.column - 1 - shift] + given[outline.source(span)] + line[span.end_column - 1 - shift :]
-    return (list(given.values()), "\n".join(lines)), list(given)
-
-
-def _parameter(node: ast.expr, source: str, taken: set[str]) -> str:
-    match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            wanted = name.lstrip("_") or "value"
-        case ast.Call(func=ast.Attribute(attr=name)):
-            wanted = name
-        case ast.Call(func=ast.Name(id=name)) if name in REDUCED - {"len"}:
-            wanted = "number"
-        case ast.Call():
-            wanted = "length"
-        case _:
-            wanted = "size"
-    number, name = 1, wanted
-    while name in taken:
-        number += 1
-        name = f"{wanted}_{number}"
-    return name
-
-
-def _broken(place: Place, name: str, made: tuple[list[str], str], given: list[str]) -> str:
-    """The call with an argument a line."""
-    margin = place.outline.margin(place.statement.lineno if place.statement is not None else place.fact.span.line)
-    inner = f"{margin}    "
-    body = "\n".join(line if number == 0 else f"    {line}" for number, line in enumerate(made[1].split("\n")))
-    parameters = f" {', '.join(made[0])}" if made[0] else ""
-    last = f"\n{inner}{', '.join(given)}," if given else ""
-    return f"{name}(\n{inner}lambda{parameters}: {body},{last}\n{margin})"
 
 
 def kept_list(place: Place) -> Fix | None:

@@ -1,0 +1,59 @@
+"""How constants that are kept are written: on one line where it has room, with an argument a line, or not at all."""
+from __future__ import annotations
+
+import pytest
+
+from hostlint.fix.once import fixed_text
+
+HEAD = """\
+import torch
+from torch import nn
+
+
+class Block(nn.Module):
+    def forward(self, x, scale: float, scale_of_positions_between_tokens: float):
+"""
+TAIL = """\
+        return x + places.cos()
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList(Block() for _ in range(20))
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = block(x, 0.5, 2.0)
+        return x
+"""
+MADE = "torch.arange(x.shape[1], device=x.device, dtype=torch.float32)"
+LAMBDA = "lambda size, device: torch.arange(size, device=device, dtype=torch.float32)"
+PLAIN = "torch.arange(x.shape[1], device=x.device)"
+SHORT = "kept(lambda size, device: torch.arange(size, device=device), x.shape[1], x.device)"
+COMMENT = "comments hang over the end of their line, which is what they are for"
+KEPT = [
+    (f"places = {PLAIN} / scale", f"places = {SHORT} / scale"),
+    (f"places = {PLAIN} / scale  # {COMMENT}", f"places = {SHORT} / scale  # {COMMENT}"),
+    (f"places = {MADE} / scale_of_positions_between_tokens",
+     f"places = kept(\n    {LAMBDA},\n    x.shape[1], x.device,\n) / scale_of_positions_between_tokens"),
+    (f"places = (\n    {MADE}\n    / scale_of_positions_between_tokens / scale_of_positions_between_tokens\n)",
+     f"places = (\n    kept({LAMBDA}, x.shape[1], x.device)\n"
+     "    / scale_of_positions_between_tokens / scale_of_positions_between_tokens\n)"),
+    (f"places = (\n    {MADE} / scale_of_positions_between_tokens\n)",
+     f"places = (\n    kept(\n        {LAMBDA},\n        x.shape[1], x.device,\n    ) / scale_of_positions_between_tokens\n)"),
+    (f"places = scale_of_positions_between_tokens * {MADE}", f"places = scale_of_positions_between_tokens * {MADE}"),
+]  # fmt: skip
+
+
+def indented(body: str) -> str:
+    return "".join(f"        {line}\n" for line in body.splitlines())
+
+
+@pytest.mark.parametrize(("before", "after"), KEPT)
+def test_a_kept_constant_is_easy_to_read(before: str, after: str) -> None:
+    text = fixed_text(HEAD + indented(before) + TAIL, "rotary.py", {"HL301"}, review=True)
+    assert text.endswith(TAIL)
+    body = text.removesuffix(TAIL).partition("tokens: float):\n")[2]
+    assert body == indented(after)
+    assert max(len(line.partition("  #")[0]) for line in body.splitlines()) <= 120
