@@ -17,7 +17,7 @@ pass that asks first (`extra = extra.to(d)`; the other passes find it there, for
 A table that an object holds (`self.times[i].to(d)`) is moved as a whole by a small function that the fix adds to the module,
 `on_device(self.times, d)[i]`: once for each tensor and state of it (torch counts writes in place), device and dtype; casts go element by
 element, so that the row has the same bits. The copy stays in the device's memory, and nothing may write into it; a graph capture makes its
-own. Parameters that train are moved each time.
+own. Parameters that train are moved each time. Pinned memory that the function does not write to gets `non_blocking=True`.
 
 ## Not flagged
 `non_blocking=True` from pinned memory or for small pageable tensors; a tensor that is on the device already; modules; uploads before the

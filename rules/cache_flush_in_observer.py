@@ -11,7 +11,8 @@ at every stage boundary; and the arguments of a log line are worked out even whe
 - A debug line gets values that cost nothing, or stands behind `log.isEnabledFor(...)`.
 
 `hostlint fix --review` switches off the default of the parameter that offers the flush. Who relied on it (to release memory, or for a
-number without the cache) has to ask from then on: `empty_cache=True`.
+number without the cache) has to ask from then on: `empty_cache=True`. A plain `torch.cuda.empty_cache()` in an observer goes; a comment
+beside it stays. What the observer then tells counts the cache as used, and a run that lived on its flushes may run out of memory.
 
 ## Not flagged
 A flush behind a parameter whose default is off and that no call switches on; a helper that others call to release memory; `synchronize()`
@@ -32,7 +33,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
-from hostlint.model import Applicability
+from hostlint.fix.loops import blocks_of
+from hostlint.model import Applicability, Span
 from hostlint.rule import Example, Problem, Rule
 from hostlint.wording import when, whole
 
@@ -66,7 +68,25 @@ def fix(place: Place) -> Fix | None:
         if argument.arg in names and isinstance(default, ast.Constant) and default.value is True:
             message = f"do not flush unless asked, where every caller that wants it passes `{argument.arg}=True`"
             return place.fix(Applicability.REVIEW, message, place.replace("False", default))
-    return None
+    return _dropped(place)
+
+
+def _dropped(place: Place) -> Fix | None:
+    """The line of a plain `torch.cuda.empty_cache()` goes; a comment beside it stays."""
+    import ast
+
+    statement = place.statement
+    if place.known.callee != "torch.cuda.empty_cache" or not isinstance(statement, ast.Expr) or not place.outline.begins_line(statement):
+        return None
+    block = next((one for outer in reversed(place.path) for one in blocks_of(outer) if statement in one), [])
+    span = place.outline.span(statement)
+    rest = place.outline.lines[span.end_line - 1][span.end_column - 1 :]
+    if len(block) < 2 or (rest.strip() and not rest.strip().startswith("#")):
+        return None
+    gap = len(rest) - len(rest.lstrip())
+    whole = Span(span.line, span.column, span.end_line, span.end_column + gap) if rest.strip() else Span(span.line, 1, span.end_line + 1, 1)
+    message = "only look: do not flush, where no run needs the memory that this gives back, or counts it as free"
+    return place.fix(Applicability.REVIEW, message, place.replace("", whole))
 
 
 RULE = Rule(
@@ -216,6 +236,7 @@ def fit(model, loader, optimizer):
         optimizer.step()
         log.debug(memory_line())
 """,
+            fix=Applicability.REVIEW,
         ),
     ),
 )

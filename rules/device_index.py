@@ -10,6 +10,10 @@ is a read of its own. Slicing with device scalars does not keep the work on the 
 - A window of unknown length: keep the full length and mask with `torch.arange(n, device=x.device) < t`.
 - A loop count or a size: compute it where the schedule is made, on the host, with the same float32 arithmetic, and keep a Python list.
 
+`hostlint fix --review` writes `x[t]` as `x.index_select(0, t.view(1))[0]`, for a proved 0-dim integer `t` and where the function does not
+write to the row: the same elements, in memory of their own. A negative `t` counts from the end in one form and is an error in the other;
+a position that is not there is an assertion of the device instead of an IndexError.
+
 ## Not flagged
 Host integers, `shape`, `len`; a device tensor of one or more dimensions as index, which gathers on the device; `index_select`, `gather`.
 
@@ -33,6 +37,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
+from hostlint.fix.device_rows import selected_row
+from hostlint.model import Applicability
 from hostlint.rule import Example, Problem, Rule
 from hostlint.wording import text, waits, whole
 
@@ -67,6 +73,7 @@ RULE = Rule(
     summary="a device scalar is used as an index, slice bound, shape or range on a step's path",
     kinds=(FactKind.INDEX,),
     check=check,
+    fix=selected_row,
     examples=(
         Example(
             bad="""\
@@ -90,11 +97,12 @@ def sample(policy, x, steps: int):
     sigmas = torch.linspace(1.0, 0.0, steps, device="cuda")
     index = torch.zeros((), dtype=torch.long, device="cuda")
     for i in range(steps):
-        x = policy(x, sigmas.index_select(0, index.view(1)))
+        x = policy(x, sigmas.index_select(0, index.view(1))[0])
         x = x + sigmas[i]
         index += 1
     return x
 """,
+            fix=Applicability.REVIEW,
         ),
         Example(
             bad="""\

@@ -26,6 +26,8 @@ and the device idles until Python has queued work again. At most the smaller of 
 - A debug line that reads goes under `if log.isEnabledFor(logging.DEBUG):`, for review, as device-format says.
 - `losses.append(loss.item())`: a copy is collected and `tolist()` called once after the loop, for review (the tensors must be alike).
 - A number that only the body of one `if` uses goes there, for review: calls between might write into the tensor.
+- A number that each pass reads and only one place after the loop uses (`last = loss.item()`): the tensor is kept
+  (`last = loss.detach().clone()`) and the last one read there. Exact where it is proved to be 0-dim; else for review.
 - A number that is read again (`if t.item() == a: break`, then `if t.item() == b:`) is read once, under a name. Exact where the tensor is
   proved to be 0-dim, and nothing but tests of names and numbers runs between; else for review.
 - What the rows of a batch come to (`int(mask[i].sum())` in a loop or a comprehension over the rows; `any`, `all`, `count_nonzero`, `max`

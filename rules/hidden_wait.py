@@ -16,6 +16,10 @@ the host a full wait all the same.
 - `ctc_loss`: lengths as Python numbers, and the targets as int32 on the host, in one row: one wait is left of eight.
 - `cov`, `corrcoef`: once every N steps, or written out with products and sums.
 
+`hostlint fix --review` writes `normal.sample()` as `normal.rsample().detach()`: both fill a tensor with standard normal numbers, multiply
+by the scale and add the mean, in that order, so that the same seed gives the same bits where mean and scale are of one dtype (compared on
+the CPU). A negative scale or NaN raises in the first form only. A metric gets `validate_args=False`: wrong input then gives wrong numbers.
+
 ## Not flagged
 The default `clip_grad_norm_`; BatchNorm with a momentum; `optimizer.step` of SGD, Adam and AdamW; losses; attention; `multinomial`.
 
@@ -41,6 +45,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
+from hostlint.fix.library_waits import without_wait
 from hostlint.rule import Example, Problem, Rule
 from hostlint.wording import text, when, whole
 
@@ -94,6 +99,7 @@ RULE = Rule(
     summary="a library call reads a device value inside",
     kinds=(FactKind.HIDDEN_WAIT,),
     check=check,
+    fix=without_wait,
     examples=(
         Example(
             bad="""\

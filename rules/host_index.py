@@ -12,7 +12,8 @@ uploaded as well.
 `hostlint fix` uploads a list of integers once, through a small function of the module that keeps it per device: an index tensor picks what
 the list picked, in memory of its own. It is made outside inference mode, so that autograd may keep it. Exact for a list in the source and
 a proved tensor; for review where the list is an attribute. Regular lists and ranges become slices, for review: a slice is a view, and past
-the end it is shorter where a list is an error.
+the end it is shorter where a list is an error. A mask or positions in a host tensor that the function is given, or an object holds, are
+moved once, as blocking-upload does with tables, for review: the next step must bring the same tensor, else it is moved again.
 
 ## Not flagged
 Slices and integers; device tensors as index; a boolean host mask used for reading; lists and arrays that are indexed on the host.
@@ -93,7 +94,10 @@ def fix(place: Place) -> Fix | None:
     """`x[[0, 2, 4]]` to `x[0:5:2]`, `x[[0, 3, 5]]` to `x[index_on(x.device, 0, 3, 5)]`."""
     import libcst as cst
 
+    from hostlint.fix.build import bare_code, is_repeatable
     from hostlint.fix.indices import kept_index
+    from hostlint.fix.uploads_once import kept_host_index
+    from hostlint.values.value import Place as Lives
 
     node = place.node
     if not isinstance(node, cst.Subscript):
@@ -102,6 +106,8 @@ def fix(place: Place) -> Fix | None:
     uploaded = [part for part in parts if not isinstance(part, cst.Integer | cst.Ellipsis | cst.UnaryOperation) and text(part) != "None"]
     if len(uploaded) != 1:
         return None
+    if isinstance(uploaded[0], cst.Name | cst.Attribute) and len(node.slice) == 1 and place.known.index.place is Lives.HOST:
+        return kept_host_index(place, bare_code(uploaded[0]), bare_code(node.value)) if is_repeatable(node.value) else None
     sliced = _slice(uploaded[0])
     if sliced:
         assumed = "every position exists and nothing is written to the view that is read"

@@ -277,11 +277,22 @@ def test_a_flush_in_an_observer_is_off_by_default(default: str) -> None:
     assert not fix_text(FLUSH.format(default), "step.py").files
 
 
-def test_a_flush_that_is_always_made_is_left() -> None:
+def test_a_flush_that_an_observer_always_makes_goes() -> None:
     program = FLUSH.format("").replace("    if clear:\n        torch", "    torch")
-    result = fix_text(program, "step.py", review=True)
-    assert not result.files
-    assert [one.finding.code for one in result.left] == ["HL402"]
+    (file,) = fix_text(program, "step.py", review=True).files
+    assert file.text == program.replace("    torch.cuda.empty_cache()\n", "")
+    assert not fix_text(program, "step.py").files
+    told = program.replace("empty_cache()", "empty_cache()  # fragments hide it")
+    (file,) = fix_text(told, "step.py", review=True).files
+    assert file.text == program.replace("torch.cuda.empty_cache()", "# fragments hide it")
+
+
+def test_a_flush_that_is_all_a_branch_does_or_gives_its_result_is_left() -> None:
+    for flush in ("if torch.cuda.is_available():\n        torch.cuda.empty_cache()", "done = torch.cuda.empty_cache()"):
+        program = FLUSH.format("log=None").replace("if clear:\n        torch.cuda.empty_cache()", flush)
+        result = fix_text(program, "step.py", review=True)
+        assert not result.files
+        assert [one.finding.code for one in result.left] == ["HL402"]
 
 
 ENVIRONMENT = """\

@@ -96,3 +96,31 @@ LEFT = [
 @pytest.mark.parametrize("body", LEFT)
 def test_what_may_be_another_tensor_is_moved_each_time(body: str) -> None:
     assert fixed(program(body))[0] == program(body)
+
+
+PINNED = """\
+import torch
+
+
+def feed(model, rows, device: torch.device):
+    for row in rows:
+        grid = torch.zeros(len(row), 32, pin_memory=True)
+        {write}
+        moved = {move}
+        model(moved)
+"""
+
+
+def test_pinned_memory_is_not_waited_for() -> None:
+    before = PINNED.format(write="model(row)", move="grid.to(device)")
+    after = before.replace("grid.to(device)", "grid.to(device, non_blocking=True)")
+    assert fixed(before) == (after, {Applicability.REVIEW})
+
+
+@pytest.mark.parametrize(
+    ("write", "move"),
+    [("grid[0] = 1", "grid.to(device)"), ("grid.fill_(2)", "grid.to(device)"), ("model(row)", "grid.to(device, torch.half)")],
+)
+def test_pinned_memory_that_is_written_to_is_waited_for(write: str, move: str) -> None:
+    before = PINNED.format(write=write, move=move)
+    assert "non_blocking" not in fixed(before)[0]

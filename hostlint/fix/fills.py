@@ -33,6 +33,7 @@ class Fill:
     size: str
     number: str
     assumed: str = ""
+    whole: bool = False  # an int that is written down: its tensor is one of int64
 
 
 def constructor_to_fill(place: Place) -> Fix | None:
@@ -75,7 +76,20 @@ def fill_edits(place: Place, call: cst.Call, known: Known) -> tuple[tuple[Edit, 
                 name, more = place.replace(spelled.text, call.func), spelled.edits
     if name is None:
         return None
-    return (name, place.replace(f"{fill.size}, {fill.number}", data), *more), fill
+    dtype = _dtype(place, call, fill)
+    return (name, place.replace(f"{fill.size}, {fill.number}{dtype}", data), *more), fill
+
+
+def _dtype(place: Place, call: cst.Call, fill: Fill) -> str:
+    """The dtype that `torch.tensor` finds for an int, stated: what `torch.full` finds for one has changed over time."""
+    import libcst as cst
+
+    from hostlint.fix.build import code
+
+    match call.func:
+        case cst.Attribute(value=module, attr=cst.Name(name)) if fill.whole and name != "new_tensor" and not _given(call, "dtype"):
+            return f", dtype={code(module)}.int64" if place.dotted(module) == "torch" else ""
+    return ""
 
 
 def _fill(data: cst.BaseExpression, value: Value) -> Fill | None:
@@ -94,7 +108,7 @@ def _fill(data: cst.BaseExpression, value: Value) -> Fill | None:
     if len(parts) > 1 and not _is_literal(first.number):
         return None
     inner = first.size[1:-1].rstrip(",")
-    return Fill(f"({len(parts)}, {inner})" if inner else f"({len(parts)},)", first.number, first.assumed)
+    return Fill(f"({len(parts)}, {inner})" if inner else f"({len(parts)},)", first.number, first.assumed, first.whole)
 
 
 def _number(data: cst.BaseExpression, value: Value) -> Fill | None:
@@ -105,7 +119,7 @@ def _number(data: cst.BaseExpression, value: Value) -> Fill | None:
 
     source = code(data)
     if _is_literal(source):
-        return Fill("()", source) if _in_range(source) else None
+        return Fill("()", source, whole=type(_literal(source)) is int) if _in_range(source) else None
     if NOT_FINITE.fullmatch(source):
         return Fill("()", source)
     if value.place is not Lives.PYTHON or not value.rank0 or "\n" in source or isinstance(data, cst.BaseNumber):

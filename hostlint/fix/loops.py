@@ -185,6 +185,12 @@ def block_of(path: Sequence[ast.AST], statement: ast.stmt) -> list[ast.stmt]:
     return []
 
 
+def blocks_of(node: ast.AST) -> list[list[ast.stmt]]:
+    """The lists of statements that a node holds itself."""
+    found = [getattr(node, field, None) for field in ("body", "orelse", "finalbody")]
+    return [block for block in found if isinstance(block, list)]
+
+
 def siblings_before(path: Sequence[ast.AST], statement: ast.stmt) -> list[ast.stmt]:
     """The statements before one in its block, nearest first."""
     block = block_of(path, statement)

@@ -85,6 +85,7 @@ def operand_source(place: Place, node: ast.expr) -> str:
 def moved_read(place: Place) -> Fix | None:
     """The fix of a read: one before its loop, after it, or under the guard that uses it; one for each schedule, where no loop is seen."""
     from hostlint.fix.guarded import under_guard
+    from hostlint.fix.last_read import read_last
     from hostlint.fix.read_again import read_again
     from hostlint.fix.schedule import read_before
     from hostlint.fix.sums import kept_list, summed
@@ -93,7 +94,7 @@ def moved_read(place: Place) -> Fix | None:
     read = read_at(place)
     if read is None or place.function is None:
         return None
-    for make in (read_before, summed, kept_list, under_guard, read_again) if place.loops else (kept_read, read_again):
+    for make in (read_before, summed, kept_list, under_guard, read_last, read_again) if place.loops else (kept_read, read_again):
         fix = make(place, read)
         if fix is not None:
             return fix

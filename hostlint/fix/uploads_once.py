@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hostlint.fix.hoist import STRUCTURE, expression, hoisted
 from hostlint.fix.loops import bindings_of, chain, is_unconditional, may_be_none, may_change, own, shared_with_nested, written_in
 from hostlint.fix.schedule import source_of
-from hostlint.model import Applicability
+from hostlint.model import Applicability, Span
 
 if TYPE_CHECKING:
     from hostlint.fix.loops import Function
@@ -39,8 +39,25 @@ def uploaded_once(place: Place) -> Fix | None:
     node = expression(place)
     match node:
         case ast.Call(func=ast.Attribute(value=moved, attr="to" | "cuda" as method)) if place.function is not None:
-            return _before(place, moved) or _by_first_pass(place, node, moved) or (_kept(place, node, moved) if method == "to" else None)
+            by_loop = _not_waited_for(place, node, moved) or _before(place, moved) or _by_first_pass(place, node, moved)
+            return by_loop or (_kept(place, node, moved) if method == "to" else None)
     return None
+
+
+# Out of pinned memory
+
+
+def _not_waited_for(place: Place, node: ast.Call, moved: ast.expr) -> Fix | None:
+    """`pinned.to(d)` to `pinned.to(d, non_blocking=True)`: pinned memory is copied while the host goes on."""
+    function, name = place.function, chain(moved)
+    if function is None or not name or not place.known.receiver.pinned or not isinstance(node.func, ast.Attribute):
+        return None
+    given = {one.arg for one in node.keywords}
+    if node.func.attr != "to" or len(node.args) != 1 or given or any(name == one for one in written_in(function)):
+        return None
+    end = place.outline.span(node.args[0])
+    added = place.replace(", non_blocking=True", Span(end.end_line, end.end_column, end.end_line, end.end_column))
+    return place.fix(Applicability.REVIEW, f"do not wait for the copy, where nobody writes to `{name}` before it is done", added)
 
 
 # In a loop
@@ -171,3 +188,26 @@ def _is_held(function: Function, table: ast.expr) -> bool:
             found = next((one for one in own(function) if isinstance(one, ast.Assign) and one.targets == bound), None)
             return found is not None and not isinstance(found.value, ast.Name) and _is_held(function, found.value)
     return False
+
+
+# As an index
+
+
+def kept_host_index(place: Place, index: str, base: str) -> Fix | None:
+    """`x[rows] = 0.0` with a mask or positions that lie on the host to `x[on_device(rows, x.device)] = 0.0`."""
+    function, node = place.function, expression(place)
+    cache = place.spelled("functools.lru_cache")
+    there = any(isinstance(one, ast.FunctionDef) and one.name == "on_device" for one in place.outline.tree.body)
+    if function is None or cache is None or not isinstance(node, ast.Subscript) or place.outline.meaning("torch", ()) != "torch":
+        return None
+    if "moved_table" in place.outline.names and not there:
+        return None
+    tensor, given = ast.parse(index, mode="eval").body, {one.arg for one in ast.walk(function.args) if isinstance(one, ast.arg)}
+    parameter = isinstance(tensor, ast.Name) and tensor.id in given and not bindings_of(function, tensor.id)
+    if index in written_in(function) or not (parameter or _is_held(function, tensor)):
+        return None
+    helper = place.helper("on_device", MOVER.format(cache=cache.text))
+    span = place.outline.span(node.slice)
+    assumed = f"`{index}` is the same tensor at every step, and nothing writes into the one copy that all calls share"
+    edits = (place.replace(f"{helper.text}({index}, {base}.device)", span), *helper.edits, *(cache.edits if helper.edits else ()))
+    return place.fix(Applicability.REVIEW, f"move the index once, where {assumed}", edits)
