@@ -15,6 +15,7 @@ from hostlint.values.rebuilt import reachable, site_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from hostlint.facts.graph import FunctionGraph
     from hostlint.facts.spans import Places
     from hostlint.index import FunctionId
     from hostlint.values.evaluator import Evaluator
@@ -79,8 +80,9 @@ class Identity:
 
     def _pointers(self, fid: FunctionId) -> Iterator[Key]:
         graph = self._evaluator.graph_of(fid)
-        for call in self._evaluator.index.function(fid).calls:
-            item: Any = graph.nodes[call.node] if call.node >= 0 else (-1,)
+        keys = _made_keys(graph)
+        for call in self._evaluator.index.function(fid).calls if keys else ():
+            item: Any = graph.nodes[call.node] if call.node in keys else (-1,)
             tensor = self.pointed(fid, item) if item[0] == Op.CALL else -1
             if tensor >= 0 and self._is_looked_up(fid, call.node):
                 yield Key(call.node, tensor, call.chain.rpartition(".")[2] != "id")
@@ -180,3 +182,27 @@ class Identity:
         for _, function, node, _ in self._evaluator.index.klass(owner).attributes if owner is not None else ():
             if function == fid[1] and node >= 0:
                 yield node
+
+
+def _made_keys(graph: FunctionGraph) -> set[int]:
+    """The calls that give what something is looked up by or compared with, alone or in a tuple: asked of the graph alone, for few are."""
+    queue: list[int] = []
+    nodes: Sequence[Any] = graph.nodes
+    for item in nodes:
+        if item[0] == Op.INDEX:
+            queue.append(item[3])
+        elif item[0] == Op.COMPARE and COMPARED.issuperset(item[2]):
+            queue.extend(item[3])
+        elif item[0] == Op.CALL and item[3] and nodes[item[2]][-1] in LOOK_UPS:
+            queue.append(item[3][0])
+    found: set[int] = set()
+    seen: set[int] = set()
+    while queue:
+        node = queue.pop()
+        if node not in seen:
+            seen.add(node)
+            if nodes[node][0] == Op.CALL:
+                found.add(node)
+            elif nodes[node][0] in HOPS:
+                queue.extend(operands(nodes[node]))
+    return found

@@ -26,6 +26,7 @@ MAKERS = frozenset({
     "cat", "concat", "stack", "contiguous", "clone", "repeat", "repeat_interleave", "arange", "linspace", "zeros", "ones", "full", "tensor",
     "as_tensor", "new_tensor", "new_zeros", "new_ones", "new_full", "where", "zeros_like", "ones_like", "full_like", "roll", "outer",
 })  # fmt: skip
+FRESH = MAKERS | VIEWS
 DEPTH = 3  # functions that hand a parameter on to the one that looks it up
 
 
@@ -73,14 +74,35 @@ class Feeds:
     def _handed(self, fid: FunctionId, call: Call) -> Iterator[tuple[int, bool, str]]:
         """What a call hands over by identity: the node, whether only its address counts, and in words by whom."""
         item: Any = self._evaluator.graph_of(fid).nodes[call.node]
+        if item[0] != Op.CALL or item[5] or not self._hands_fresh(fid, item):
+            return
         target = self._target(fid, item)
-        if target is None or item[5]:
+        if target is None:
             return
         outline = self._evaluator.index.function(target)
         for position, address in self.keyed(target):
             node = _argument(self._evaluator, target, position, item)
             if node >= 0:
                 yield node, address, f"`{outline.name}` looks its result up by the identity of `{outline.params[position].name}`"
+
+    def _hands_fresh(self, fid: FunctionId, item: Any) -> bool:
+        """Whether an argument may be made in this function: asked of the graph alone, since few calls do that and most are asked."""
+        nodes: Sequence[Any] = self._evaluator.graph_of(fid).nodes
+        queue, seen = [*item[3], *(value for _, value in item[4])], set()
+        while queue:
+            node = queue.pop()
+            part = nodes[node]
+            if node in seen:
+                continue
+            seen.add(node)
+            if part[0] == Op.CALL:
+                callee = nodes[part[2]]
+                if callee[-1] in FRESH:
+                    return True
+                queue.extend([callee[2]] if callee[0] == Op.ATTR else [])
+            elif part[0] in HOPS:
+                queue.extend(one for one in operands(part) if one < node)
+        return False
 
     def _anew(self, fid: FunctionId, call: Call, node: int, address: bool, why: str) -> tuple[Call, int, str] | None:
         """The call that makes the tensor in the very pass that looks it up, once; and the region of the look-up."""

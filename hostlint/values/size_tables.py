@@ -100,14 +100,14 @@ class SizeTables:
         frame = self._evaluator.frame(fid)
         item: Any = frame.graph.nodes[call.node]
         detail = frame.value(item[2]).detail if item[0] == Op.CALL and not item[5] else None
-        value = frame.value(call.node)
-        if not isinstance(detail, Function) or not (_gives_tensors(value) or value.place is Place.UNKNOWN):
+        if not isinstance(detail, Function):
             return None
         self._evaluator.files |= 1 << detail.function[0]
         outline = self._evaluator.index.function(detail.function)
-        if outline.owner >= 0 and not outline.flags & FunctionFlag.STATIC:
+        if (outline.owner >= 0 and not outline.flags & FunctionFlag.STATIC) or self.makes(detail.function) < LEAST:
             return None
-        return detail.function if self.makes(detail.function) >= LEAST else None
+        value = frame.value(call.node)
+        return detail.function if _gives_tensors(value) or value.place is Place.UNKNOWN else None
 
     def _is_called_by_size(self, fid: FunctionId, call: Call, target: FunctionId) -> bool:
         frame = self._evaluator.frame(fid)
