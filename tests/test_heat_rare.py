@@ -87,6 +87,18 @@ def test_moving_what_lies_elsewhere_is_cool(test: str) -> None:
     assert branches(test) == ("request", "loop")
 
 
+def test_what_an_object_keeps_elsewhere_is_moved_each_time_unless_it_keeps_the_copy() -> None:
+    source = """
+    class Rope:
+        def forward_step(self, x):
+            if self.table.device != x.device:
+                TABLE = then()
+            after()
+    """
+    assert heats(source.replace("TABLE", "table")) == {"then": "call", "after": "call"}
+    assert heats(source.replace("TABLE", "self.table")) == {"then": "request", "after": "call"}
+
+
 @pytest.mark.parametrize("test", ["x.device == t.device", "x.dtype != t.dtype", "x.device is None", "self.devices != others"])
 def test_comparisons_that_say_nothing_of_a_tensor_elsewhere(test: str) -> None:
     assert branches(test)[0] == "loop"

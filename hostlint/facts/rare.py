@@ -68,10 +68,14 @@ def _compared_machine(test: ast.Compare, machines: Mapping[str, int]) -> int:
 
 
 def elsewhere(leaf: ast.expr) -> int:
-    """1 where a test holds only while a tensor lies on another device than it is wanted on, -1 where it fails only then."""
+    """1 where a test holds only while a tensor lies on another device than it is wanted on, -1 where it fails only then.
+
+    What an object keeps stays where it is, so that it is moved each time, unless the branch keeps the copy: that is a memo.
+    """
     if not isinstance(leaf, ast.Compare) or len(leaf.ops) != 1:
         return 0
-    if not all(_DEVICE.search(chain(side)) for side in (_unwrapped(leaf.left), _unwrapped(leaf.comparators[0]))):
+    sides = [chain(_unwrapped(side)) for side in (leaf.left, leaf.comparators[0])]
+    if not all(map(_DEVICE.search, sides)) or any(side.startswith("self.") and side.count(".") > 1 for side in sides):
         return 0
     return {ast.NotEq: 1, ast.IsNot: 1, ast.Eq: -1, ast.Is: -1}.get(type(leaf.ops[0]), 0)
 
