@@ -62,11 +62,12 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What is wanted of a scan: without the findings of the baseline, with the rules' fixes, with other texts for some files."""
+    """What is wanted of a scan: without the findings of the baseline, with the rules' fixes, with other texts for files, of some only."""
 
     subtract: bool = True
     fixes: bool = False
     texts: Mapping[Path, str] = field(default_factory=dict)
+    only: Collection[Path] | None = None  # of the given files
 
 
 PLAIN = Wish()
@@ -80,7 +81,9 @@ def scan(
     found = discover(list(paths), settings.root, settings.working, settings.left_out)
     files, errors = _with_standard(found, standard, settings) if standard else (found.files, found.errors)
     files = tuple(replace(file, text=wish.texts[file.file]) if file.file in wish.texts else file for file in files) if wish.texts else files
-    only_files = found.only_files and standard is None
+    if wish.only is not None:
+        files = tuple(replace(file, given=file.given and file.file in wish.only) for file in files)
+    only_files = found.only_files and standard is None and wish.only is None
     given = {file.path: file for file in files if file.given}
     sources = Sources(settings.working, {file.path: file.text for file in files if file.text is not None})
     hooks.note(f"project {settings.root}: {len(files)} Python files, {len(given)} of them given")

@@ -318,3 +318,12 @@ def test_a_round_looks_only_at_what_it_changed(
     assert judged == ["mod.py", "other.py", "mod.py"]
     assert (mod.parent / ".hostlint_cache").exists() is not bool(cache)
     assert not list(mod.parent.parent.glob("hostlint-*"))
+
+
+def test_what_is_known_of_a_file_without_fixes_stays_known(hostlint: Run, mod: Path) -> None:
+    hostlint("baseline", "write", "--baseline", "known.jsonl")
+    other = mod.with_name("other.py")
+    other.write_text(BAD, encoding="utf-8")
+    hostlint("fix", "--baseline", "known.jsonl")
+    assert other.read_text(encoding="utf-8") == EXACT
+    assert mod.read_text(encoding="utf-8") == BAD

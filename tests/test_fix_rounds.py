@@ -2,11 +2,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hostlint.cache import digest
 from hostlint.fix import rounds
 from hostlint.fix.rounds import Fixer, Result, Wanted
 from hostlint.model import Applicability, Confidence, Edit, FileError, Finding, Fix, Heat, HeatLevel, ScanResult, Severity, Span
@@ -46,7 +47,7 @@ class Scanner:
     broken: Callable[[str], bool] = lambda text: False
     notes: frozenset[str] = frozenset()  # the codes of findings that are notes
 
-    def __call__(self, texts: Mapping[Path, str]) -> Outcome:
+    def __call__(self, texts: Mapping[Path, str], only: Collection[Path] | None = None) -> Outcome:
         text = texts.get(FILE, self.text)
         self.texts.append(text)
         settings = replace(resolve(Options(working=Path("/nowhere"), paths=(FILE,), isolated=True, cache=False)), baseline=self.baseline)
@@ -282,7 +283,7 @@ def test_a_file_that_is_not_what_was_scanned_is_left_alone(tmp_path: Path) -> No
 
     def scan(content: bytes) -> Scanner:
         class Disk(Scanner):
-            def __call__(self, texts: Mapping[Path, str]) -> Outcome:
+            def __call__(self, texts: Mapping[Path, str], only: Collection[Path] | None = None) -> Outcome:
                 outcome = super().__call__({FILE: texts[file]} if file in texts else {})
                 return replace(outcome, given=(SourceFile("mod.py", file, True, "mod"),), digests={"mod.py": digest(content)})
 
@@ -293,3 +294,57 @@ def test_a_file_that_is_not_what_was_scanned_is_left_alone(tmp_path: Path) -> No
     assert [error.message for error in stale.errors] == ["changed while it was being scanned; it is left as it is"]
     file.write_text("x = bad\n", encoding="utf-8")
     assert Fixer(scan(b"x = bad\n"), Wanted()).run().files[0].after == b"x = good\n"
+
+
+# more than one file
+
+
+@dataclass
+class Folder:
+    """Scans a folder's files as `Scanner` scans one; `told` holds which files each scan was to look at."""
+
+    texts: dict[str, str]
+    folder: Path
+    told: list[list[str]] = field(default_factory=list)
+    also: Callable[[Mapping[str, str]], Mapping[str, str]] = lambda texts: {}  # what files seem to hold by what others hold
+
+    def __call__(self, texts: Mapping[Path, str], only: Collection[Path] | None = None) -> Outcome:
+        now = {name: texts.get(self.folder / name, text) for name, text in self.texts.items()}
+        chosen = [name for name in now if only is None or self.folder / name in only]
+        self.told.append(chosen)
+        found = [one for name in chosen for one in self._findings(name, {**now, **self.also(now)}[name])]
+        settings = resolve(Options(working=self.folder, paths=(self.folder,), isolated=True, cache=False))
+        sources = tuple(SourceFile(name, self.folder / name, True, name[:-3]) for name in chosen)
+        digests = {name: digest(self.texts[name].encode()) for name in chosen}
+        return Outcome(ScanResult(tuple(found)), settings, Sources(self.folder), sources, digests)
+
+    def _findings(self, name: str, text: str) -> list[Finding]:
+        def make(text: str, line: int, found: re.Match[str]) -> Fix:  # the arguments are written anew, as they are
+            return exact(Edit(span(line, found), f"good{found[2] or ''}"))
+
+        findings = Scanner(text, make)({}).result.findings
+        return [replace(one, path=name) for one in findings]
+
+
+def folder_of(tmp_path: Path, **texts: str) -> Folder:
+    files = {f"{name}.py": text for name, text in texts.items()}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return Folder(files, tmp_path)
+
+
+def test_a_round_scans_what_it_changed_and_the_end_scans_all(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, a="x = bad\n", b="x = bad(bad(1))\n", c="x = 1\n")
+    result = Fixer(folder, Wanted()).run()
+    assert folder.told == [["a.py", "b.py", "c.py"], ["a.py", "b.py"], ["b.py"], ["a.py", "b.py", "c.py"]]
+    assert {one.source.path: one.text for one in result.files} == {"a.py": "x = good\n", "b.py": "x = good(good(1))\n"}
+    assert len(result.mended) == 3
+    assert not result.left
+
+
+def test_what_a_fix_brings_to_light_in_another_file_is_mended_too(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, a="x = bad\n", b="x = 1\n", c="x = fine\n")
+    folder.also = lambda texts: {"c.py": texts["c.py"].replace("fine", "bad ")} if "good" in texts["a.py"] else {}
+    result = Fixer(folder, Wanted()).run()
+    assert folder.told == [["a.py", "b.py", "c.py"], ["a.py"], ["a.py", "b.py", "c.py"], ["c.py"], ["a.py", "b.py", "c.py"]]
+    assert {one.source.path for one in result.files} == {"a.py", "c.py"}

@@ -203,7 +203,7 @@ def test_of_two_fixes_that_overlap_the_confirmed_one_goes_in(verdicts: tuple[Ver
     """`bad(x)` becomes `y` or `good`: either takes the other's place away."""
     file, before = Path("/nowhere/mod.py"), "outer(bad(x))\n"
 
-    def scan(texts: Mapping[Path, str]) -> Outcome:
+    def scan(texts: Mapping[Path, str], only: object = None) -> Outcome:
         text = texts.get(file, before)
         found = [("HL101", "bad(x)", "y", verdicts[0]), ("HL102", "bad(x)", "good", verdicts[1])]
         findings = tuple(finding(code, text, piece, new, verdict) for code, piece, new, verdict in found if piece in text)

@@ -43,7 +43,7 @@ def fix(**given: Any) -> int:
     data = run.standard.data if run.standard else None
     with _cached(run) as kept:
         scan = _scan(kept, given["record"])
-        result = Fixer(lambda texts: scan(Wish(subtract=False, fixes=True, texts=texts)), wanted, data).run()
+        result = Fixer(lambda texts, only=None: scan(Wish(False, True, texts, only)), wanted, data).run()
     told = Told(result, wanted, given["diff"])
     if given["diff"]:
         _print_diff(result)

@@ -26,7 +26,7 @@ def fix_text(text: str, path: str, codes: Collection[str] | None = None, review:
 
     settings = resolve(Options(working=Path(), paths=(Path(path),), isolated=True, cache=False))
 
-    def scan(texts: Mapping[Path, str]) -> Outcome:
+    def scan(texts: Mapping[Path, str], only: object = None) -> Outcome:
         return _outcome(settings, SourceFile(path, Path(path), True, Path(path).stem, texts.get(Path(path), text)), codes)
 
     return Fixer(scan, Wanted(review), text.encode()).run()

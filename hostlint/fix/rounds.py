@@ -1,10 +1,10 @@
 """The fixer: rounds of scan, edit and check until no fix is left to apply. Nothing is written here."""
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from hostlint import baseline
 from hostlint.cache import digest
@@ -20,8 +20,13 @@ if TYPE_CHECKING:
     from hostlint.scan import Outcome
 
 MOST_ROUNDS = 50
-Scan = Callable[[Mapping[Path, str]], "Outcome"]  # with fixes, nothing subtracted, these texts in the place of the files'
 _Key = tuple[str, str, str, str]
+
+
+class Scan(Protocol):
+    """A scan with fixes, nothing subtracted, `texts` in the place of the files'; of `only` these files, where that is said."""
+
+    def __call__(self, texts: Mapping[Path, str], only: Collection[Path] | None = None, /) -> Outcome: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +126,7 @@ class Fixer:
     _withheld: dict[_Key, str] = field(default_factory=dict)
     _mended: dict[str, list[Finding]] = field(default_factory=dict)
     _known_errors: set[tuple[str, str]] = field(default_factory=set)
-    _stale: bool = False  # whether patches were taken back since the last scan
+    _stale: bool = False  # whether texts changed since all files were scanned
 
     def run(self) -> Result:
         outcome = self.scan({})
@@ -174,21 +179,24 @@ class Fixer:
     def _tried(
         self, files: _Files, patches: Mapping[str, tuple[Patch, list[Entry]]], entries: Mapping[str, Sequence[Entry]]
     ) -> tuple[Outcome, dict[str, list[Entry]]]:
-        """Apply the patches, scan, and take back those of files in which a finding stays or comes.
+        """Apply the patches, scan those files, and take back the patches of those in which a finding stays or comes.
 
-        What was found in such a file before is what is found in it again; what else comes of that, the scan of the next round tells."""
+        What was found in such a file before is what is found in it again. All files are scanned once nothing is left to apply: what the
+        patches change elsewhere (and most of a large project rests on one of them) is looked at once, not in every round."""
         for path, (patch, _) in patches.items():
             files.texts[path] = patch.after
-        outcome = self.scan(files.overlay())
+        whole = not patches or patches.keys() == files.given.keys()
+        outcome = self.scan(files.overlay()) if whole else self.scan(files.overlay(), {files.given[path].file for path in patches})
         refused = self._refused(patches, entries, outcome)
         for path in refused:
             files.texts[path] = patches[path][0].before.text
-        self._stale = bool(refused)
+        self._stale = bool(refused) or not whole
         kept = {path: pair for path, pair in patches.items() if path not in refused}
         for path, (_, mended) in kept.items():
             self._mended.setdefault(path, []).extend(one.finding for one in mended)
         carried = _carried(files, kept, entries, outcome)
-        return outcome, {**carried, **{path: list(entries[path]) for path in refused}}
+        others = {path: list(here) for path, here in entries.items() if path in refused or not (whole or path in patches)}
+        return outcome, {**carried, **others}
 
     def _refused(
         self, patches: Mapping[str, tuple[Patch, list[Entry]]], entries: Mapping[str, Sequence[Entry]], outcome: Outcome
