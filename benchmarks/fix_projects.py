@@ -19,7 +19,7 @@ import time
 import tokenize
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -206,7 +206,8 @@ def _strays(pair: Pair, findings: Sequence[Found]) -> Iterator[str]:
     """Changes that are neither at a finding, nor in a function that held one, nor an import or a helper of the module."""
     here = [one for one in findings if one.path == pair.path]
     old, new = (ast.parse(data) for data in (pair.before, pair.after))
-    outer = [span for one in here if (span := _function_around(old, one)) is not None]
+    chains = frozenset().union(*(one.chain for one in findings))  # a caller may hand in what a finding in another function needs
+    outer = [span for one in here if (span := _function_around(old, one)) is not None] + list(_named(old, chains))
     top = {line for one in new.body if not isinstance(one, ast.ClassDef) for line in _lines(one)}
     for was, now in pair.changed:
         first = was.start
@@ -228,6 +229,18 @@ def _function_around(module: ast.Module, found: Found) -> range | None:
     held = [_lines(one) for one in ast.walk(module) if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)]
     around = [span for span in held if found.line in span]
     return min(around, key=len) if around else None
+
+
+def _named(node: ast.AST, wanted: Collection[str], outer: str = "") -> Iterator[range]:
+    """The lines of the functions with these qualified names."""
+    for one in ast.iter_child_nodes(node):
+        if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            name = f"{outer}{one.name}"
+            if name in wanted:
+                yield _lines(one)
+            yield from _named(one, wanted, f"{name}.")
+        elif isinstance(one, ast.stmt):
+            yield from _named(one, wanted, outer)
 
 
 # The findings
@@ -271,8 +284,16 @@ def _is_lifted(pair: Pair, old: Found, new: Found) -> bool:
 
 def _loops_around(data: bytes, found: Found) -> int:
     """How many loops' bodies hold a place; the header of a loop is outside of it."""
-    bodies = [one.body for one in ast.walk(ast.parse(data)) if isinstance(one, ast.For | ast.AsyncFor | ast.While)]
-    return sum(body[0].lineno <= found.line <= (body[-1].end_lineno or 0) for body in bodies)
+    nodes = list(ast.walk(ast.parse(data)))
+    bodies = [one.body for one in nodes if isinstance(one, ast.For | ast.AsyncFor | ast.While)]
+    inner = [one for one in nodes if isinstance(one, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp)]
+    loops = sum(body[0].lineno <= found.line <= (body[-1].end_lineno or 0) for body in bodies)
+    place = (found.line, found.column - 1)
+    return loops + sum(
+        (one.lineno, one.col_offset) <= place < (one.end_lineno or 0, one.end_col_offset or 0)
+        and not (one.generators[0].iter.lineno, one.generators[0].iter.col_offset) <= place
+        for one in inner
+    )
 
 
 def main() -> int:
