@@ -266,12 +266,12 @@ def _is_hot(evaluator: Evaluator, caller: Caller) -> bool:
 
 
 def asked_for(evaluator: Evaluator, fid: FunctionId, names: Sequence[str]) -> bool:
-    """Whether a call on a step's path may set one of these parameters, which are None or False by default; it may where none is seen."""
+    """Whether a call on a step's path may set one of these parameters, which are off by default; it may where none is seen, or many."""
     frame = evaluator.frame(fid)
     positions = [position for position, param in enumerate(frame.outline.params) if param.name in names]
     callers = [caller for caller in evaluator.surroundings.callers(fid) if caller.certain and _is_hot(evaluator, caller)]
     passed = (_passed(frame, caller, position) for caller in callers for position in positions)
-    return not callers or any(not _is_off(value) for value in passed)
+    return not 0 < len(callers) <= MANY_CALLERS or any(not _is_off(value) for value in passed)
 
 
 def _is_off(value: Value | None) -> bool:
