@@ -1,9 +1,12 @@
 """How constants that are kept are written: on one line where it has room, with an argument a line, or not at all."""
 from __future__ import annotations
 
+import ast
+
 import pytest
 
-from hostlint.fix.once import fixed_text
+from hostlint.fix.kept_text import assumed_defaults
+from hostlint.fix.once import fix_text, fixed_text
 
 HEAD = """\
 import torch
@@ -31,15 +34,15 @@ MADE = "torch.arange(x.shape[1], device=x.device, dtype=torch.float32)"
 LAMBDA = "lambda size, device: torch.arange(size, device=device, dtype=torch.float32)"
 PLAIN = "torch.arange(x.shape[1], device=x.device)"
 SHORT = "kept(lambda size, device: torch.arange(size, device=device), x.shape[1], x.device)"
+TWICE = "    / scale_of_positions_between_tokens / scale_of_positions_between_tokens"
 COMMENT = "comments hang over the end of their line, which is what they are for"
 KEPT = [
     (f"places = {PLAIN} / scale", f"places = {SHORT} / scale"),
     (f"places = {PLAIN} / scale  # {COMMENT}", f"places = {SHORT} / scale  # {COMMENT}"),
     (f"places = {MADE} / scale_of_positions_between_tokens",
      f"places = kept(\n    {LAMBDA},\n    x.shape[1], x.device,\n) / scale_of_positions_between_tokens"),
-    (f"places = (\n    {MADE}\n    / scale_of_positions_between_tokens / scale_of_positions_between_tokens\n)",
-     f"places = (\n    kept({LAMBDA}, x.shape[1], x.device)\n"
-     "    / scale_of_positions_between_tokens / scale_of_positions_between_tokens\n)"),
+    (f"places = (\n    {MADE}\n{TWICE}\n)",
+     f"places = (\n    kept({LAMBDA}, x.shape[1], x.device)\n{TWICE}\n)"),
     (f"places = (\n    {MADE} / scale_of_positions_between_tokens\n)",
      f"places = (\n    kept(\n        {LAMBDA},\n        x.shape[1], x.device,\n    ) / scale_of_positions_between_tokens\n)"),
     (f"places = scale_of_positions_between_tokens * {MADE}", f"places = scale_of_positions_between_tokens * {MADE}"),
@@ -57,3 +60,29 @@ def test_a_kept_constant_is_easy_to_read(before: str, after: str) -> None:
     body = text.removesuffix(TAIL).partition("tokens: float):\n")[2]
     assert body == indented(after)
     assert max(len(line.partition("  #")[0]) for line in body.splitlines()) <= 120
+
+
+DEFAULTS = [
+    ("torch.arange(n, device=d)", ""),
+    ("torch.arange(n)", " and the default device stays"),
+    ("torch.arange(0.5, n, device=d)", " and the default dtype stays"),
+    ("torch.exp(torch.linspace(0, 1, n))", " and the default device and dtype stay"),
+    ("torch.zeros(n, dtype=torch.float32, device=d)", ""),
+    ("torch.cat([torch.zeros(n, dtype=t), torch.arange(n, device=d)])", " and the default device stays"),
+    ("torch.tensor([0, -1, 2], device=d)", ""),
+    ("torch.tensor([0, -1.0], device=d)", " and the default dtype stays"),
+    ("torch.tensor(config.means).view(1, -1).to(d)", " and the default dtype stays"),
+    ("torch.tensor(config.means, dtype=torch.float32, device=d)", ""),
+]
+
+
+@pytest.mark.parametrize(("source", "words"), DEFAULTS)
+def test_what_is_not_in_the_key_is_assumed(source: str, words: str) -> None:
+    assert assumed_defaults(ast.parse(source, mode="eval").body) == words
+
+
+def test_the_message_says_it() -> None:
+    body = indented("places = torch.linspace(0, 1, x.shape[1], device=x.device)")
+    [mended] = fix_text(HEAD + body + TAIL, "rotary.py", {"HL301"}, review=True).mended
+    assert mended.fix is not None
+    assert mended.fix.message.endswith("that all calls share and the default dtype stays")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hostlint.fix.hoist import expression
+from hostlint.fix.kept_text import assumed_defaults
 from hostlint.fix.loops import bindings_of, bound_in, chain, own, shared_with_nested, written_in
 from hostlint.fix.memo import TABLE
 from hostlint.fix.sums import is_number
@@ -51,7 +52,8 @@ def kept_attribute(place: Place) -> Fix | None:
     numbers, edits = found
     name = _source(place, numbers.data)
     assumed = "" if numbers.shown else f"`{name}` is a flat list of Python numbers and "
-    message = f"upload it once for its values, device and dtype, where {assumed}nothing writes into the one tensor that all calls share"
+    shared = f"nothing writes into the one tensor that all calls share{assumed_defaults(node)}"
+    message = f"upload it once for its values, device and dtype, where {assumed}{shared}"
     return place.fix(Applicability.REVIEW, message, edits, helper.edits, cache.edits)
 
 

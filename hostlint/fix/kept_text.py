@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from hostlint.fix.place import Place
 
 LONGEST_LINE = 120
+CONSTRUCTORS = frozenset({"tensor", "as_tensor"})
+MADE = CONSTRUCTORS | {"arange", "linspace", "logspace", "zeros", "ones", "full", "eye"}
 REDUCED = frozenset({"max", "min", "sum", "len", "int", "float", "round", "abs"})  # Python's own, which make numbers
 
 
@@ -22,6 +24,24 @@ def kept_call(place: Place, node: ast.expr, name: str, keys: Sequence[ast.expr])
     if "\n" in text or _line_with(place, node, text) > LONGEST_LINE:
         return _broken(place, node, name, made, given) if _begins(place, node) else None
     return text
+
+
+def assumed_defaults(node: ast.expr) -> str:
+    """What a kept tensor takes from outside of its key, as words after an assumption: ` and the default dtype stays`; "" for nothing."""
+    missing = set()
+    for call in ast.walk(node):
+        match call:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr=name), args=given, keywords=keywords) if name in MADE:
+                told = {one.arg for one in keywords}
+                whole = _is_whole(given) and (name == "arange" or (name in CONSTRUCTORS and not names_in(*given)))
+                missing |= {"dtype", *([] if name in CONSTRUCTORS else ["device"])} - told - ({"dtype"} if whole else set())
+    words = " and ".join(sorted(missing))
+    return f" and the default {words} {'stay' if len(missing) > 1 else 'stays'}" if missing else ""
+
+
+def _is_whole(given: Sequence[ast.expr]) -> bool:
+    """Whether no float is written in the arguments."""
+    return not any(isinstance(one, ast.Constant) and isinstance(one.value, float) for argument in given for one in ast.walk(argument))
 
 
 def _lambda(place: Place, node: ast.expr, keys: Sequence[ast.expr]) -> tuple[tuple[list[str], str], list[str]]:

@@ -5,7 +5,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from hostlint.fix.hoist import STRUCTURE, expression, hoist_edits
-from hostlint.fix.kept_text import REDUCED, kept_call
+from hostlint.fix.kept_text import REDUCED, assumed_defaults, kept_call
 from hostlint.fix.loops import bound_in, chain, names_in
 from hostlint.fix.sums import is_number
 from hostlint.model import Applicability, HeatLevel, Span
@@ -90,7 +90,7 @@ def _kept(place: Place, node: ast.expr) -> Fix | None:
     if text is None:
         return None
     what = "keep it for each shape, dtype and device" if keys else "keep it"
-    assumed = "nothing writes into the one tensor that all calls share"
+    assumed = f"nothing writes into the one tensor that all calls share{assumed_defaults(node)}"
     return place.fix(Applicability.REVIEW, f"{what}, where {assumed}", place.replace(text, node), helper[1])
 
 
@@ -251,7 +251,8 @@ def kept_list(place: Place) -> Fix | None:
         return None
     helper = place.helper("kept_table", TABLE.format(cache=cache.text))
     brackets = [edit for one in ast.walk(data) if isinstance(one, ast.List) for edit in _rounded(place, one)]
-    message = "upload it once for each device and dtype, where nothing writes into the one tensor that all calls share"
+    shared = f"nothing writes into the one tensor that all calls share{assumed_defaults(node)}"
+    message = f"upload it once for each device and dtype, where {shared}"
     return place.fix(Applicability.REVIEW, message, place.replace(helper.text, function), brackets, helper.edits, cache.edits)
 
 
