@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from hostlint.facts.trees import walk
 from hostlint.fix.outline import COMPREHENSIONS, FUNCTIONS, LOOPS
 from hostlint.values.loops import VIEWS
 
@@ -38,7 +39,7 @@ def chain(node: ast.AST) -> str:
 
 def chains_in(node: ast.AST) -> frozenset[str]:
     """Every name and attribute that an expression reads, as written."""
-    return frozenset(found for one in ast.walk(node) if isinstance(one, ast.Name | ast.Attribute) and (found := chain(one)))
+    return frozenset(found for one in walk(node) if isinstance(one, ast.Name | ast.Attribute) and (found := chain(one)))
 
 
 def touches(one: str, other: str) -> bool:
@@ -48,13 +49,13 @@ def touches(one: str, other: str) -> bool:
 
 def names_in(*nodes: ast.AST) -> frozenset[str]:
     """Every name that the nodes read or bind."""
-    return frozenset(one.id for node in nodes for one in ast.walk(node) if isinstance(one, ast.Name))
+    return frozenset(one.id for node in nodes for one in walk(node) if isinstance(one, ast.Name))
 
 
 def bound_in(*nodes: ast.AST) -> frozenset[str]:
     """Every name that the nodes bind, delete or declare, in nested functions and comprehensions too."""
     found: set[str] = set()
-    for one in (part for node in nodes for part in ast.walk(node)):
+    for one in (part for node in nodes for part in walk(node)):
         if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load):
             found.add(one.id)
         elif isinstance(one, ast.arg):
@@ -73,7 +74,7 @@ def bound_in(*nodes: ast.AST) -> frozenset[str]:
 def written_in(*nodes: ast.AST) -> frozenset[str]:
     """The chains that the nodes write to in place: `x` of `x[i] = v`, `x.y` of `x.y = v`, `x` of `x += v`, `x.add_(v)`, `f(out=x)`."""
     found: set[str] = set()
-    for one in (part for node in nodes for part in ast.walk(node)):
+    for one in (part for node in nodes for part in walk(node)):
         if isinstance(one, ast.Attribute | ast.Subscript) and not isinstance(one.ctx, ast.Load):
             found.add(chain(one))
         elif isinstance(one, ast.AugAssign):
@@ -109,7 +110,7 @@ def may_change(function: ast.AST, loop: ast.AST, wanted: frozenset[str]) -> bool
 
 def _aliases(function: ast.AST) -> Iterator[tuple[str, str]]:
     """Pairs of chains that may be the same object, or share memory: `row` and `table` after `row = table[0]`."""
-    for node in ast.walk(function):
+    for node in walk(function):
         match node:
             case ast.Assign(targets=targets, value=value):
                 pairs = [(target, value) for target in targets]
@@ -141,25 +142,25 @@ def may_be_none(function: Function, value: ast.expr) -> bool:
     named = [*zip(reversed(placed), reversed(given.defaults), strict=False), *zip(given.kwonlyargs, given.kw_defaults, strict=True)]
     if any(one.arg == name and isinstance(default, ast.Constant) and default.value is None for one, default in named):
         return True
-    for node in ast.walk(function):
+    for node in walk(function):
         match node:
             case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot()]) if name and chain(left) == name:
                 return True
             case ast.Assign(targets=[target], value=assigned) if name and chain(target) == name:
-                if any(isinstance(one, ast.Constant) and one.value is None for one in ast.walk(assigned)):
+                if any(isinstance(one, ast.Constant) and one.value is None for one in walk(assigned)):
                     return True
     return False
 
 
 def handed_on(nodes: Sequence[ast.AST]) -> frozenset[str]:
     """The names that calls get as arguments, or whose methods are called: what someone else may write to."""
-    calls = [part for node in nodes for part in ast.walk(node) if isinstance(part, ast.Call)]
+    calls = [part for node in nodes for part in walk(node) if isinstance(part, ast.Call)]
     return names_in(*(argument for call in calls for argument in (*call.args, *(keyword.value for keyword in call.keywords))))
 
 
 def shared_with_nested(function: Function, name: str) -> bool:
     """Whether a nested function, class or generator uses the name, or a declaration takes it out of the function."""
-    for node in ast.walk(function):
+    for node in walk(function):
         if isinstance(node, (*NESTED, ast.GeneratorExp)) and node is not function and name in names_in(node) | bound_in(node):
             return True
         if isinstance(node, ast.Global | ast.Nonlocal) and name in node.names:
@@ -168,11 +169,11 @@ def shared_with_nested(function: Function, name: str) -> bool:
 
 
 def loads_of(node: ast.AST, name: str) -> list[ast.Name]:
-    return [one for one in ast.walk(node) if isinstance(one, ast.Name) and one.id == name and isinstance(one.ctx, ast.Load)]
+    return [one for one in walk(node) if isinstance(one, ast.Name) and one.id == name and isinstance(one.ctx, ast.Load)]
 
 
 def bindings_of(node: ast.AST, name: str) -> list[ast.Name]:
-    return [one for one in ast.walk(node) if isinstance(one, ast.Name) and one.id == name and not isinstance(one.ctx, ast.Load)]
+    return [one for one in walk(node) if isinstance(one, ast.Name) and one.id == name and not isinstance(one.ctx, ast.Load)]
 
 
 def block_of(path: Sequence[ast.AST], statement: ast.stmt) -> list[ast.stmt]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 
+from hostlint.facts.trees import walk
 from hostlint.model import Span
 
 Block = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
@@ -34,12 +35,18 @@ class Outline:
     @cached_property
     def names(self) -> frozenset[str]:
         """Every name that the file uses for anything, attributes aside."""
-        return frozenset(name for node in ast.walk(self.tree) for name in _names(node))
+        return frozenset(name for node in walk(self.tree) for name in _names(node))
+
+    @cached_property
+    def imported(self) -> tuple[str, ...]:
+        """The names that an import anywhere in the file binds, in order."""
+        imports = (node for node in walk(self.tree) if isinstance(node, ast.Import | ast.ImportFrom))
+        return tuple(sorted({name for node in imports for name in _bound(node)}))
 
     @cached_property
     def _rebound(self) -> frozenset[str]:
         """The names of the module that functions may bind anew."""
-        return frozenset(name for node in ast.walk(self.tree) if isinstance(node, ast.Global) for name in node.names)
+        return frozenset(name for node in walk(self.tree) if isinstance(node, ast.Global) for name in node.names)
 
     def span(self, node: ast.AST) -> Span:
         """Where a node stands; a decorated definition begins at its `def` or `class`."""
@@ -186,7 +193,7 @@ def _bindings(scope: ast.AST) -> dict[str, list[ast.AST]]:
     """Who binds each name of a scope, nested scopes left out; `import a.b` and `import a.c` bind `a` once."""
     found: dict[str, list[ast.AST]] = {}
     arguments = getattr(scope, "args", None)
-    for argument in ast.walk(arguments) if isinstance(arguments, ast.arguments) else ():
+    for argument in walk(arguments) if isinstance(arguments, ast.arguments) else ():
         if isinstance(argument, ast.arg):
             found.setdefault(argument.arg, []).append(argument)
     waiting = list(_inside(scope))

@@ -83,7 +83,7 @@ class Place:
     def spelled(self, dotted: str) -> Spelled | None:
         """How to write an outside name (`torch.full`) here, by an import that is there or one more; None where it would be shadowed."""
         module, _, last = dotted.rpartition(".")
-        for name in sorted(self.outline.names):
+        for name in self.outline.imported:
             meaning = self.outline.meaning(name, self.path)
             if meaning == dotted:
                 return Spelled(name)
@@ -152,10 +152,10 @@ class Place:
     def helper(self, name: str, source: str) -> Spelled:
         """Call a function of module level that `source` defines as `name`: one that is there with the same text, else a new one."""
         text = source.strip("\n")
-        wanted = ast.dump(ast.parse(text).body[-1])
-        for one in self.outline.tree.body:
-            if ast.dump(one) == wanted and not self._shadowed(name):
-                return Spelled(name)
+        alike = [one for one in self.outline.tree.body if getattr(one, "name", None) == name]
+        wanted = ast.dump(ast.parse(text).body[-1]) if alike else ""
+        if any(ast.dump(one) == wanted for one in alike) and not self._shadowed(name):
+            return Spelled(name)
         fresh = self.fresh(name)
         return Spelled(fresh, (helper_edit(self.outline, text if fresh == name else _renamed(text, name, fresh)),))
 
