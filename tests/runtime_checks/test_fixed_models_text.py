@@ -3,9 +3,11 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,18 +16,13 @@ FAULTY, FIXED = ROOT / "tests" / "faulty_models", ROOT / "fixed_models"
 NAMES = sorted(file.stem for file in FIXED.glob("*.py") if file.stem != "__init__")
 PROGRAMS = {"decode_loop", "denoise_loop", "denoise_schedule", "training_loop"}  # what the README scans; nobody corrects them
 AT_REQUEST = {"qwen_image_vae"}  # the faults lie once a request: told with `--min-heat request`
+BENCHMARK = ROOT / "benchmarks" / "fixed_models"
+ROWS: dict[str, dict[str, Any]] = json.loads((BENCHMARK / "rows.json").read_text(encoding="utf-8"))
 MARK = re.compile(r"  # expect(?: at request)?: (HL\d+(?:, HL\d+)*)$", re.MULTILINE)
 
 
 def unmarked(name: str) -> str:
     return MARK.sub("", (FAULTY / f"{name}.py").read_text(encoding="utf-8"))
-
-
-def rows() -> dict[str, list[str]]:
-    """The page's table: a system's cells by its name."""
-    lines = (ROOT / "docs" / "fixed-models.md").read_text(encoding="utf-8").partition("\n## ")[0].splitlines()
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| `")]
-    return {first.strip("`"): others for first, *others in cells}
 
 
 def hostlint(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -45,7 +42,7 @@ def fixed(folder: Path, *options: str) -> dict[str, str]:
 
 
 def test_each_faulty_model_has_its_corrected_one_and_its_row() -> None:
-    assert {file.stem for file in FAULTY.glob("*.py")} - PROGRAMS == set(NAMES) == set(rows())
+    assert {file.stem for file in FAULTY.glob("*.py")} - PROGRAMS == set(NAMES) == set(ROWS)
 
 
 def test_the_fix_gives_the_corrected_models_byte_for_byte(tmp_path: Path) -> None:
@@ -58,8 +55,8 @@ def test_the_fix_gives_the_corrected_models_byte_for_byte(tmp_path: Path) -> Non
 def test_exact_fixes_alone_give_those_whose_row_says_exact(tmp_path: Path) -> None:
     made = fixed(tmp_path)
     exact = {name for name in NAMES if made[name] == (FIXED / f"{name}.py").read_text(encoding="utf-8")}
-    assert exact == {name for name, cells in rows().items() if cells[-1] == "exact"}
-    assert all(cells[-1] == "exact" or cells[-1].startswith("review: ") for cells in rows().values())
+    assert exact == {name for name, row in ROWS.items() if row["fix"] == "exact"}
+    assert all(row["fix"] == "exact" or row["fix"].startswith("review: ") for row in ROWS.values())
 
 
 def test_the_scan_finds_nothing_in_the_corrected_models(tmp_path: Path) -> None:
@@ -87,7 +84,58 @@ def test_what_lies_once_a_request_is_found_there(name: str, tmp_path: Path) -> N
 @pytest.mark.parametrize("name", NAMES)
 def test_a_row_names_the_rules_of_the_marked_lines(name: str) -> None:
     marked = {code for codes in MARK.findall((FAULTY / f"{name}.py").read_text(encoding="utf-8")) for code in codes.split(", ")}
-    assert set(re.findall(r"HL\d+", rows()[name][0])) == marked
+    assert set(re.findall(r"HL\d+", ROWS[name]["fault"])) == marked
+
+
+def test_the_table_is_what_its_data_say(tmp_path: Path) -> None:
+    """The page beside the models is what the script writes, and a changed figure would show in it."""
+    copy, page = tmp_path / "benchmarks" / "fixed_models", tmp_path / "fixed_models" / "README.md"
+    shutil.copytree(BENCHMARK, copy)
+    page.parent.mkdir()
+    subprocess.run([sys.executable, str(copy / "table.py")], check=True)
+    assert page.read_bytes() == (FIXED / "README.md").read_bytes()
+    changed = {name: {**row, "waits": [one + 1 for one in row["waits"]]} for name, row in ROWS.items()}
+    (copy / "rows.json").write_text(json.dumps(changed), encoding="utf-8")
+    subprocess.run([sys.executable, str(copy / "table.py")], check=True)
+    assert "| 13 → 1 | 0 → 0 |" in page.read_text(encoding="utf-8")
+
+
+def test_every_model_was_measured_with_equal_bits_and_fewer_waits() -> None:
+    systems = json.loads((BENCHMARK / "h200.json").read_text(encoding="utf-8"))["systems"]
+    assert set(systems) == set(ROWS)
+    for name, sizes in systems.items():
+        for measured in sizes.values():
+            before, after = measured["waits"]
+            assert measured["bits"] == "equal"
+            assert after < before or ROWS[name]["fix"] == "exact"
+            assert all(low <= middle <= high for middle, low, high in measured["step_ms"])
+
+
+def found_in(folder: Path, name: str, text: str) -> set[tuple[str, str]]:
+    """The codes of what a scan finds in a text, each with its line's words."""
+    (folder / "hostlint.toml").touch()
+    (folder / f"{name}.py").write_text(text, encoding="utf-8")
+    report = json.loads(hostlint("scan", f"{name}.py", "--output-format", "json", cwd=folder).stdout)
+    return {(one["code"], text.splitlines()[one["line"] - 1].strip()) for one in report["findings"]}
+
+
+def test_scan_knows_who_calls_where_the_line_stays_the_same(tmp_path: Path) -> None:
+    """The same line waits where its caller leaves something to it, and does not where the caller does it."""
+    fixed_text = (FIXED / "glm_image.py").read_text(encoding="utf-8")
+    assert found_in(tmp_path, "glm_image", fixed_text) == set()
+    line = "text_mask_sums = text_mask.flatten(1).sum(1).tolist()"
+    assert found_in(tmp_path, "glm_image", fixed_text.replace(", text_mask_sums=text_mask_sums", "")) == {("HL105", line)}
+    faulty = unmarked("helios_dmd")
+    codes = {code for code, _ in found_in(tmp_path, "helios_dmd", faulty)}
+    ticks = "schedule.timesteps[:-1], schedule.timesteps[1:]"
+    on_host = faulty.replace(ticks, ticks.replace("]", "].cpu()"))
+    assert (codes, found_in(tmp_path, "helios_dmd", on_host)) == ({"HL108"}, set())
+
+
+def test_what_is_suppressed_would_be_found(tmp_path: Path) -> None:
+    text = (FIXED / "sampled_decoding.py").read_text(encoding="utf-8")
+    assert text.count("# hostlint: ignore") == 1
+    assert found_in(tmp_path, "sampled_decoding", re.sub(r"  # hostlint: ignore.*", "", text)) == {("HL103", "if ended.all():")}
 
 
 def test_importing_the_package_does_not_import_torch() -> None:
