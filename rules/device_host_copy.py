@@ -11,6 +11,9 @@ of statistics are often made for a reader that does not exist.
 - What the host must see each step: copy into a pinned slot that is kept, record an event, read the slot of the step before after its
   event. Never read the result of a `non_blocking` copy before such a wait.
 
+`hostlint fix --review` returns a part of a tuple where it lives (`return idx, counts.cpu()`), where every call of the function that is seen
+drops that part.
+
 ## Not flagged
 The copy of a request's result; checkpoints; evaluation; modules moved to the host on purpose; host tensors; a copy whose only use is an
 opaque call on the host (a simulator, an encoder, a file) whose result is the next input.
@@ -33,6 +36,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
+from hostlint.fix.unused_copies import unused_copy
 from hostlint.rule import Example, Problem, Rule
 from hostlint.wording import receiver, waits, whole
 
@@ -64,6 +68,7 @@ RULE = Rule(
     summary="`.cpu()`, `.to('cpu')` or `.numpy()` copies a device tensor on a step's path",
     kinds=(FactKind.HOST_COPY,),
     check=check,
+    fix=unused_copy,
     examples=(
         Example(
             bad="""\

@@ -23,6 +23,9 @@ the rest of the loop has run on the bad values by then. Where the message says w
 nothing but `x[m] = 0.0` goes: where nothing is true, nothing is written; exact without autograd, where `m` came from `x`, whose elements
 lie apart, and every dtype holds the number.
 
+Where both sides of an `or` or `and` test one tensor (`isnan(t) or isinf(t)`), they are joined on the device (`|`, `&`) and read together,
+for review: the second is worked out in any case then. Tests of sizes, and of elements by their index, are left as they guard each other.
+
 ## Not flagged
 `is None`, `isinstance`, shapes, lists, Python and NumPy values, host tensors; comparisons whose result stays a tensor; `torch.where` and
 builtin `sum`; tests behind a debug switch or every N steps.
@@ -49,6 +52,7 @@ from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
 from hostlint.fix.flags import checked_after
+from hostlint.fix.joined_tests import joined_test
 from hostlint.fix.needless_tests import without_test
 from hostlint.fix.row_reads import row_read
 from hostlint.fix.windows import compared_before
@@ -99,7 +103,7 @@ def _checks_numbers(node: cst.BaseExpression) -> bool:
 
 
 def fix(place: Place) -> Fix | None:
-    return without_test(place) or compared_before(place) or row_read(place) or checked_after(place)
+    return without_test(place) or compared_before(place) or row_read(place) or checked_after(place) or joined_test(place)
 
 
 RULE = Rule(
