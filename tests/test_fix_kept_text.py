@@ -86,3 +86,19 @@ def test_the_message_says_it() -> None:
     [mended] = fix_text(HEAD + body + TAIL, "rotary.py", {"HL301"}, review=True).mended
     assert mended.fix is not None
     assert mended.fix.message.endswith("that all calls share and the default dtype stays")
+
+
+def test_constants_that_are_told_together_are_kept_together() -> None:
+    """What is left of a finding would be too little to be told again."""
+    body = indented(
+        "rows = torch.arange(x.shape[1], device=x.device)\n"
+        "cols = torch.arange(x.shape[2], device=x.device)\n"
+        "places = torch.stack([rows * 1.0, cols * 1.0, torch.outer(rows, cols)])"
+    )
+    result = fix_text(HEAD + body + TAIL, "rotary.py", {"HL301"}, review=True)
+    assert len(result.mended) == 1
+    text = result.files[0].text
+    assert "rows = kept(lambda size, device: torch.arange(size, device=device), x.shape[1], x.device)\n" in text
+    assert "cols = kept(lambda size, device: torch.arange(size, device=device), x.shape[2], x.device)\n" in text
+    assert "torch.stack([rows * 1.0, cols * 1.0, torch.outer(rows, cols)])" in text
+    assert text.count("def kept(") == 1

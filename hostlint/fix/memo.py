@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hostlint.fix.hoist import STRUCTURE, expression, hoist_edits
@@ -73,7 +74,21 @@ def hoisted_or_kept(place: Place) -> Fix | None:
 def kept(place: Place) -> Fix | None:
     """`torch.arange(n, device=x.device)` to `kept(lambda n, device: torch.arange(n, device=device), n, x.device)`."""
     found = expression(place)
-    return None if found is None else _kept(place, _widened(place, found)) or _kept(place, found)
+    first = _kept(place, _widened(place, found)) or _kept(place, found) if found is not None else None
+    return replace(first, edits=tuple(dict.fromkeys((*first.edits, *_others(place))))) if first is not None else None
+
+
+def _others(place: Place) -> Iterator[Edit]:
+    """The edits that keep the other constants that are told with this one."""
+    for span in place.fact.repeated.others if place.fact.repeated is not None else ():
+        other = replace(place, fact=replace(place.fact, span=span))
+        node = expression(other)
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr=name)) if name in FACTORIES:
+                fix = _kept(other, _widened(other, node)) or _kept(other, node)
+            case _:
+                continue
+        yield from fix.edits if fix is not None else ()
 
 
 def _kept(place: Place, node: ast.expr) -> Fix | None:
