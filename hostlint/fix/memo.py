@@ -75,20 +75,22 @@ def kept(place: Place) -> Fix | None:
     """`torch.arange(n, device=x.device)` to `kept(lambda n, device: torch.arange(n, device=device), n, x.device)`."""
     found = expression(place)
     first = _kept(place, _widened(place, found)) or _kept(place, found) if found is not None else None
-    return replace(first, edits=tuple(dict.fromkeys((*first.edits, *_others(place))))) if first is not None else None
+    if first is None:
+        return None
+    fixes = (first, *_others(place))
+    edits = dict.fromkeys(edit for fix in fixes for edit in fix.edits)
+    return replace(first, message=max((fix.message for fix in fixes), key=len), edits=tuple(edits))  # the longest assumes most
 
 
-def _others(place: Place) -> Iterator[Edit]:
-    """The edits that keep the other constants that are told with this one."""
+def _others(place: Place) -> Iterator[Fix]:
+    """The fixes that keep the other constants that are told with this one."""
     for span in place.fact.repeated.others if place.fact.repeated is not None else ():
         other = replace(place, fact=replace(place.fact, span=span))
         node = expression(other)
         match node:
             case ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr=name)) if name in FACTORIES:
                 fix = _kept(other, _widened(other, node)) or _kept(other, node)
-            case _:
-                continue
-        yield from fix.edits if fix is not None else ()
+                yield from [fix] if fix is not None else []
 
 
 def _kept(place: Place, node: ast.expr) -> Fix | None:
