@@ -91,7 +91,7 @@ def _regular(elements: list[cst.BaseExpression]) -> str:
 
 
 def fix(place: Place) -> Fix | None:
-    """`x[[0, 2, 4]]` to `x[0:5:2]`, `x[[0, 3, 5]]` to `x[index_on(x.device, 0, 3, 5)]`."""
+    """`x[[0, 2, 4]]` to `x[0:5:2]`, `x[[0, 3, 5]]` to `x[index_on(x, 0, 3, 5)]`."""
     import libcst as cst
 
     from hostlint.fix.build import bare_code, is_repeatable
@@ -189,16 +189,21 @@ import torch
 
 
 @functools.lru_cache(maxsize=64, typed=True)
-def index_on(device, *positions):
-    \"""Integers as an index that lies on the device, uploaded once.\"""
+def made_index(device, *positions):
     with torch.inference_mode(False):
         return torch.tensor(positions, device=device)
+
+
+def index_on(x, *positions):
+    \"""Integers as an index on the device of `x`, uploaded once. A tracer, and its stand-ins for tensors, get one of their own.\"""
+    plain = type(x) in (torch.Tensor, torch.nn.Parameter) and not torch.compiler.is_compiling()
+    return (made_index if plain else made_index.__wrapped__)(x.device, *positions)
 
 
 def corners(model, steps: int):
     for step in range(1, steps):
         grid = torch.linspace(0.0, step, 9, device="cuda")
-        model(grid[index_on(grid.device, 0, 2, 6, 8)], grid[2:7])
+        model(grid[index_on(grid, 0, 2, 6, 8)], grid[2:7])
 """,
             fix=Applicability.EXACT,
             trials=("[seen := [], corners(lambda *parts: seen.extend(parts), 3)]",),

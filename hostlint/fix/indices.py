@@ -1,6 +1,7 @@
 """Fixes of a list as an index: it is uploaded once, by a small function of the module that keeps it on the device."""
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
 from hostlint.model import Applicability, Confidence
@@ -15,15 +16,20 @@ if TYPE_CHECKING:
 
 INDEX = '''
 @{cache}(maxsize=64, typed=True)
-def index_on(device, *positions):
-    """Integers as an index that lies on the device, uploaded once."""
+def made_index(device, *positions):
     with torch.inference_mode(False):
         return torch.tensor(positions, device=device)
+
+
+def index_on(x, *positions):
+    """Integers as an index on the device of `x`, uploaded once. A tracer, and its stand-ins for tensors, get one of their own."""
+    plain = type(x) in (torch.Tensor, torch.nn.Parameter) and not torch.compiler.is_compiling()
+    return (made_index if plain else made_index.__wrapped__)(x.device, *positions)
 '''  # typed: `True` and `1` are other indices; outside inference mode: autograd may want to keep it
 
 
 def kept_index(place: Place, node: cst.Subscript, index: cst.BaseExpression) -> Fix | None:
-    """`x[[0, 3, 5]]` to `x[index_on(x.device, 0, 3, 5)]`, where the source shows that the list stays the same."""
+    """`x[[0, 3, 5]]` to `x[index_on(x, 0, 3, 5)]`, where the source shows that the list stays the same."""
     import libcst as cst
 
     from hostlint.fix.build import bare_code, is_repeatable
@@ -33,9 +39,12 @@ def kept_index(place: Place, node: cst.Subscript, index: cst.BaseExpression) -> 
     cache = place.spelled("functools.lru_cache")
     if not (literal or attribute) or not is_repeatable(node.value) or cache is None or place.outline.meaning("torch", ()) != "torch":
         return None
+    there = any(isinstance(one, ast.FunctionDef) and one.name == "index_on" for one in place.outline.tree.body)
+    if "made_index" in place.outline.names and not there:
+        return None
     helper = place.helper("index_on", INDEX.replace("{cache}", cache.text))
     base, positions = bare_code(node.value), bare_code(index)
-    call = f"{helper.text}({base}.device, {positions.strip('[]') if literal else f'*{positions}'})"
+    call = f"{helper.text}({base}, {positions.strip('[]') if literal else f'*{positions}'})"
     edits = [place.replace(call, index), *helper.edits, *(cache.edits if helper.edits else ())]
     known = place.known.container
     if literal and known.is_tensor and known.confidence is Confidence.CERTAIN:

@@ -1,8 +1,11 @@
 """Fixes of indices and sizes keep the bits: lists kept on the device, counts by scatter, sizes that the host knows."""
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import torch
+from torch.fx.experimental.proxy_tensor import make_fx
 
 from hostlint.fix.once import fix_text, fixed_text
 from hostlint.runtime_checks.bits import difference, trial
@@ -14,10 +17,15 @@ import torch
 
 
 @functools.lru_cache(maxsize=64, typed=True)
-def index_on(device, *positions):
-    \"\"\"Integers as an index that lies on the device, uploaded once.\"\"\"
+def made_index(device, *positions):
     with torch.inference_mode(False):
         return torch.tensor(positions, device=device)
+
+
+def index_on(x, *positions):
+    \"\"\"Integers as an index on the device of `x`, uploaded once. A tracer, and its stand-ins for tensors, get one of their own.\"\"\"
+    plain = type(x) in (torch.Tensor, torch.nn.Parameter) and not torch.compiler.is_compiling()
+    return (made_index if plain else made_index.__wrapped__)(x.device, *positions)
 
 
 """
@@ -38,11 +46,11 @@ def steps(model, given, count: int):
     return results
 """
 PICKS = [
-    ("y = x[[0, 3, 1]]", "y = x[index_on(x.device, 0, 3, 1)]"),
-    ("y = x[:, [-1, 0, 0]]", "y = x[:, index_on(x.device, -1, 0, 0)]"),
-    ("y = x[None, ..., [5, 2]]", "y = x[None, ..., index_on(x.device, 5, 2)]"),
-    ("y = x[1, [0, 1, 4]]", "y = x[1, index_on(x.device, 0, 1, 4)]"),
-    ("y = x[[2, 2, 9]]", "y = x[index_on(x.device, 2, 2, 9)]"),
+    ("y = x[[0, 3, 1]]", "y = x[index_on(x, 0, 3, 1)]"),
+    ("y = x[:, [-1, 0, 0]]", "y = x[:, index_on(x, -1, 0, 0)]"),
+    ("y = x[None, ..., [5, 2]]", "y = x[None, ..., index_on(x, 5, 2)]"),
+    ("y = x[1, [0, 1, 4]]", "y = x[1, index_on(x, 0, 1, 4)]"),
+    ("y = x[[2, 2, 9]]", "y = x[index_on(x, 2, 2, 9)]"),
 ]
 SLICES = [
     ("y = x[:, [0, 2, 4]] + 1", "y = x[:, 0:5:2] + 1"),
@@ -76,18 +84,46 @@ def test_an_index_that_changes_or_means_something_else_is_left(left: str) -> Non
     assert fixed_text(PICK.format(left), "step.py", review=True) == PICK.format(left)
 
 
-def test_a_kept_index_tells_masks_from_positions_and_serves_autograd() -> None:
-    names: dict[str, object] = {}
+def written() -> Callable[..., torch.Tensor]:
+    names: dict[str, Callable[..., torch.Tensor]] = {}
     exec(compile(INDEX, "index.py", "exec"), names)  # noqa: S102 - what the fix writes
-    index_on = names["index_on"]
-    assert callable(index_on)
+    return names["index_on"]
+
+
+def test_a_kept_index_tells_masks_from_positions_and_serves_autograd() -> None:
+    index_on, x = written(), torch.ones(2, requires_grad=True)
     with torch.inference_mode():
-        index_on("cpu", 1, 0)
-    x = torch.ones(2, requires_grad=True)
-    (gradient,) = torch.autograd.grad(x[index_on("cpu", 1, 0)].square().sum(), x)
+        index_on(x, 1, 0)
+    (gradient,) = torch.autograd.grad(x[index_on(x, 1, 0)].square().sum(), x)
     assert torch.equal(gradient, torch.full((2,), 2.0))
-    assert index_on("cpu", 1, 0) is index_on("cpu", 1, 0)
-    assert index_on("cpu", True, False).dtype is torch.bool
+    assert index_on(x, 1, 0) is index_on(x, 1, 0)
+    assert index_on(x, True, False).dtype is torch.bool
+
+
+@pytest.mark.parametrize("first", ["traced", "run"])
+def test_a_tracer_keeps_its_index_to_itself(first: str) -> None:
+    """A kept stand-in would be handed to the next run, a kept tensor to the next trace."""
+    index_on, x = written(), torch.arange(8.0).view(2, 4)
+
+    def pick(x: torch.Tensor) -> torch.Tensor:
+        return x[:, index_on(x, 0, 2)]
+
+    class Pick(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return pick(x)
+
+    def trace() -> None:
+        traced = make_fx(pick, tracing_mode="fake")(x)
+        assert torch.equal(traced(x), x[:, [0, 2]])
+        exported = torch.export.export(Pick(), (x,), strict=False).module()
+        assert torch.equal(exported(x), x[:, [0, 2]])
+        assert torch.equal(torch.compile(pick, backend="eager")(x), x[:, [0, 2]])
+
+    if first == "traced":
+        trace()
+    assert type(pick(x)) is torch.Tensor
+    assert torch.equal(pick(x), x[:, [0, 2]])
+    trace()
 
 
 SIZED = """\
