@@ -15,6 +15,11 @@ import torch
 from torch import nn
 
 
+def joined(one, other):
+    print("joined")
+    return torch.outer(one, other)
+
+
 class Rope(nn.Module):
     def __init__(self, width: int, pairs, longest: int):
         super().__init__()
@@ -43,7 +48,7 @@ def in_forward(*lines: str) -> list[Finding]:
 
 
 def lines_of(findings: list[Finding]) -> list[tuple[int, list[int]]]:
-    return [(one.span.line - 16, [part.line - 16 for part in one.parts]) for one in findings]
+    return [(one.span.line - 21, [part.line - 21 for part in one.parts]) for one in findings]
 
 
 ONE_THING = {
@@ -60,6 +65,7 @@ ONE_THING = {
         "out = torch.zeros(rows, 2, device=x.device)", "out[:, 0] = torch.arange(rows, device=x.device) + 1",
         "out[:, 1] = torch.arange(rows, device=x.device) + 2",
     ],
+    "through a helper": ["a = torch.arange(rows) * 2.0", "b = torch.arange(columns) * 0.5", "out = joined(a, b)"],
     "one branch or the other": [
         "if self.longest > 4:", "    out = torch.arange(rows, device=x.device).cos()", "else:",
         "    out = torch.arange(rows, device=x.device).sin()",
@@ -87,9 +93,9 @@ def test_what_the_activations_join_are_two_things(body: list[str]) -> None:
 
 def test_the_message_says_how_much_and_where() -> None:
     (one,) = in_forward(*ONE_THING["outer"])
-    assert "builds the same values again, with line 17 in 5 launches, on every call" in one.message
+    assert "builds the same values again, with line 22 in 5 launches, on every call" in one.message
     (host,) = in_forward(*ONE_THING["grid"])
-    assert "with line 17 in 5 operations of the host" in host.message
+    assert "with line 22 in 5 operations of the host" in host.message
 
 
 SMALL = {
@@ -118,6 +124,12 @@ def test_a_few_launches_on_a_few_elements_are_possible(body: list[str]) -> None:
 @pytest.mark.parametrize("body", WORTH.values(), ids=WORTH)
 def test_what_grows_or_takes_many_launches_is_likely(body: list[str]) -> None:
     assert [one.confidence for one in in_forward(*body)] == [Confidence.LIKELY]
+
+
+@pytest.mark.parametrize("name", ["BlockScheduler", "LayerwiseTrainer", "AttentionModel"])
+def test_what_only_has_a_blocks_name_runs_once_a_step(name: str) -> None:
+    text = MODEL.replace("Rope", name).replace("{body}", "\n        ".join(SMALL["frequencies of a time step"]))
+    assert [one.confidence for one in found(text)] == [Confidence.POSSIBLE]
 
 
 @pytest.mark.parametrize("name", ["CrossAttention", "DecoderLayer", "AttnProcessor"])
@@ -259,5 +271,7 @@ def test_the_same_expression_twice_is_one_finding() -> None:
 def test_a_cast_to_the_type_of_another_tensor_may_be_free() -> None:
     for cast in ("image.to(time_ids.dtype)", "image.to(dtype=time_ids.dtype)"):
         assert in_loop(f"x = x + {cast}") == [(0, [], Confidence.POSSIBLE)], cast
+    masked = LOOP.replace("image.cuda()", "net.apply_mask(image.cuda())").replace("{body}", "x = x + image.to(time_ids.dtype)")
+    assert [one.confidence for one in found(masked, "HL302")] in ([Confidence.POSSIBLE], [])
     assert in_loop("x = x + image.to(torch.float16)") == [(0, [], Confidence.LIKELY)]
     assert in_loop("x = x + image.to(time_ids.dtype).exp()") == [(0, [], Confidence.LIKELY)]

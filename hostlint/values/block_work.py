@@ -33,7 +33,7 @@ TABLES = re.compile(
     r"^((\w+_)?(rotary_emb|rotary_pos_emb|freqs(_cis|_cos|_sin)?|rope(_cos|_sin|_cache)?|attention_mask|attn_mask)|position_embeddings)$"
 )
 ACTIVATIONS = re.compile(r"^(act(_fn|ivation)?|gelu|silu|relu|sigmoid|tanh)(_\d+)?$")  # layers without weights
-PARTS = re.compile(r"(Block|Layer|Attention|Attn|Processor)\w*$")
+PARTS = re.compile(r"(Block|Layer|Attention|Attn|Processor)(?!\w*(Scheduler|Pipeline|Model|Trainer|Config|Manager|Loader|Stack)s?$)\w*$")
 
 
 class BlockConstancy(StepConstancy):

@@ -53,11 +53,16 @@ class Chains:
     def inputs(self, fid: FunctionId, item: Any) -> Sequence[int] | None:
         """What a call's result is made of; None where more than that decides it."""
         frame = self._evaluator.frame(fid)
-        if self._hoisted.is_pure(frame, item) is False and self.weight(fid, item) is None:
+        if self._hoisted.is_pure(frame, item) is False and not self._is_helper(fid, item):
             return None
         callee: Any = frame.graph.nodes[item[2]]
         given = [*item[3], *(value for key, value in item[4] if key not in PLACEMENT)]
         return [callee[2], *given] if callee[0] == Op.ATTR and not isinstance(frame.value(item[2]).detail, External) else given
+
+    def _is_helper(self, fid: FunctionId, item: Any) -> bool:
+        """A function of the project's modules: what it is given decides what it returns, but for state that nobody sees here."""
+        detail = self._evaluator.frame(fid).value(item[2]).detail
+        return isinstance(detail, Function) and self._evaluator.index.function(detail.function).owner < 0
 
     def weight(self, fid: FunctionId, item: Any) -> int | None:
         """How many calls in a pure function of the project make something; None for other callees."""

@@ -19,7 +19,7 @@ from hostlint.values.judging import Meeting
 from hostlint.values.loops import VIEWS
 from hostlint.values.rebuilt import UNMEASURED, site_of
 from hostlint.values.value import Place
-from hostlint.values.worth import LEAST, METHODS
+from hostlint.values.worth import LEAST, tensor_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -114,7 +114,7 @@ class Hoisted:
         given = [*item[3], *(value for _, value in item[4])]
         named = any(isinstance(detail := frame.value(part).detail, Dtype) and detail.name != "?" for part in given)
         callee: Any = frame.graph.nodes[item[2]]
-        mask = callee[0] == Op.ATTR and MASK_NAMES.search(METHODS.sub("", frame.node_name(callee[2])))
+        mask = callee[0] == Op.ATTR and MASK_NAMES.search(tensor_name(frame, callee[2]))
         return not mask and name in ("to", "type") and not named
 
     def _are_alike(self, fid: FunctionId, one: Call, other: Call) -> bool:

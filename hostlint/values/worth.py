@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hostlint.index import FunctionId
     from hostlint.model import Heat
     from hostlint.values.constancy import Constancy
-    from hostlint.values.evaluator import Evaluator
+    from hostlint.values.evaluator import Evaluator, Frame
 
 MANY = 6  # launches on a few elements, once a step: about 30 microseconds of the host's time
 LEAST = 2  # launches on a tensor that grows with the tokens
@@ -30,8 +30,10 @@ TINY = re.compile(
     r"seeds?|fps|strength|rates?|counts?|epsilon|eps|lr|sizes?|shapes?))$",
     re.IGNORECASE,
 )
-METHODS = re.compile(r"(\.(to|cuda|float|half|bfloat16|type|detach|clone|contiguous|repeat|expand|unsqueeze|view|reshape))+$")
-PARTS = re.compile(r"(Block|Layer|Attention|Attn|Processor)\w*$")
+METHODS = frozenset({
+    "to", "cuda", "float", "half", "bfloat16", "type", "detach", "clone", "contiguous", "repeat", "expand", "unsqueeze", "view", "reshape",
+})  # fmt: skip
+PARTS = re.compile(r"(Block|Layer|Attention|Attn|Processor)(?!\w*(Scheduler|Pipeline|Model|Trainer|Config|Manager|Loader|Stack)s?$)\w*$")
 PAIR = 2  # axes: tokens and features
 LARGE = 4096  # elements
 PACED = re.compile(
@@ -130,7 +132,7 @@ class Worth:
     def is_tiny(self, fid: FunctionId, node: int) -> bool:
         """Whether a tensor is known to hold a few elements: one, or a number for each sample by its name."""
         frame = self._evaluator.frame(fid)
-        return bool(frame.value(node).rank0) or bool(TINY.search(METHODS.sub("", frame.node_name(node))))
+        return bool(frame.value(node).rank0) or bool(TINY.search(tensor_name(frame, node)))
 
     def _grows(self, fid: FunctionId, node: int) -> bool:
         """Whether a size follows the tokens or pixels: the length of an axis that is neither the batch's nor the features'."""
@@ -165,6 +167,18 @@ class Worth:
     def _literals(self, fid: FunctionId, sizes: Sequence[int]) -> list[int]:
         details = [self._evaluator.frame(fid).value(node).detail for node in sizes]
         return [detail.value for detail in details if isinstance(detail, Literal) and isinstance(detail.value, int)]
+
+
+def tensor_name(frame: Frame, node: int) -> str:
+    """The name that a tensor was read through, also as another shape or type; "" for what a call gave."""
+    item: Any = frame.graph.nodes[node]
+    while item[0] == Op.CALL:
+        callee: Any = frame.graph.nodes[item[2]]
+        if callee[0] != Op.ATTR or callee[3] not in METHODS:
+            return ""
+        node = callee[2]
+        item = frame.graph.nodes[node]
+    return frame.node_name(node)
 
 
 def _is_shape(nodes: Any, node: int) -> bool:
