@@ -118,7 +118,8 @@ class Reuse:
             self._callables[file] = list(_numbered([function.qualname for function in self._index.files[file].functions]))
         outline = self._index.files[file].functions[number]
         chain = outline.calls[edge.call_index].chain if edge.call_index >= 0 else ""
-        return self._index.files[file].path, self._callables[file][number], chain, edge.call_index >= 0, edge.region, edge.certain
+        called = edge.call_index >= 0, edge.region, edge.certain, edge.among
+        return self._index.files[file].path, self._callables[file][number], chain, *called
 
     def _sites(self, file: int) -> bytes:
         """How hot each region of the file is, and why; lines of other files aside."""

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from hostlint.index import FunctionId, ProjectIndex
 
+SEVERAL = 8  # more functions that a call may run than this are not told apart
 NO_CALL = -1  # the call index of an edge that no call expression stands for
 
 
@@ -24,6 +25,7 @@ class Edge(NamedTuple):
     line: int
     region: int  # of the caller
     certain: bool
+    among: int = 1  # how many functions the call may run, this one with them
 
 
 class CallGraph:
@@ -70,8 +72,9 @@ class CallGraph:
             if found.escaping:
                 self.hooks.update(dict.fromkeys(found.hooks))
                 self.escaping.update(found.escaping)
-            for callee, certain in dict.fromkeys(found.targets):
-                self._add(Edge(fid, callee, position, call.line, call.region, certain))
+            targets = dict.fromkeys(found.targets)
+            for callee, certain in targets:
+                self._add(Edge(fid, callee, position, call.line, call.region, certain, min(len(targets), SEVERAL)))
         for edge in self._implied(fid):
             self._add(edge)
 

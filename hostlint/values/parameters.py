@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hostlint.values.evaluator import Caller, Evaluator, Frame
 
 MANY_CALLERS = 24
+FEW = 4  # functions that one call may run, and its author have in mind
 HANDED_ON = 3  # functions that hand a parameter on
 # Calls that are given a function to call later: their arguments are not, or not in these places, its own.
 HANDERS_ON = frozenset(
@@ -266,12 +267,14 @@ def _is_hot(evaluator: Evaluator, caller: Caller) -> bool:
 
 
 def asked_for(evaluator: Evaluator, fid: FunctionId, names: Sequence[str]) -> bool:
-    """Whether a call on a step's path may set one of these parameters, which are off by default; it may where none is seen, or many."""
+    """Whether a call on a step's path may set one of these parameters, which are off by default; it may where none is seen, or many, or
+    one that is written for any model."""
     frame = evaluator.frame(fid)
     positions = [position for position, param in enumerate(frame.outline.params) if param.name in names]
     callers = [caller for caller in evaluator.surroundings.callers(fid) if caller.certain and _is_hot(evaluator, caller)]
-    passed = (_passed(frame, caller, position) for caller in callers for position in positions)
-    return not 0 < len(callers) <= MANY_CALLERS or any(not _is_off(value) for value in passed)
+    if not 0 < len(callers) <= MANY_CALLERS or any(caller.among > FEW for caller in callers):
+        return True
+    return any(not _is_off(_passed(frame, caller, position)) for caller in callers for position in positions)
 
 
 def _is_off(value: Value | None) -> bool:

@@ -52,3 +52,43 @@ def scaled_loss(x: torch.Tensor, by=None):
         return x.sum()
     by = by.float()
     return x.sum() * by.max().item()  # expect: HL101
+
+
+class Reader(nn.Module):
+    def forward(self, x: torch.Tensor, labels=None):
+        if labels is not None:
+            x = x + labels.sum().item()  # expect: HL101
+        return x
+
+
+class Second(Reader):
+    def forward(self, x: torch.Tensor, labels=None):
+        if labels is not None:
+            x = x + labels.max().item()  # expect: HL101
+        return x
+
+
+class Third(Second):
+    def forward(self, x: torch.Tensor, labels=None):
+        return x
+
+
+class Fourth(Second):
+    def forward(self, x: torch.Tensor, labels=None):
+        return x + 1
+
+
+class Fifth(Second):
+    def forward(self, x: torch.Tensor, labels=None):
+        return x + 2
+
+
+class Guess(nn.Module):
+    def __init__(self, assistant: Reader):
+        super().__init__()
+        self.assistant = assistant
+
+    def forward(self, x: torch.Tensor, tokens):
+        for token in tokens:
+            x = self.assistant(x)  # written for any reader: it says nothing of one
+        return x
