@@ -141,6 +141,12 @@ PROGRAMS = {
         def f(self, a):
             if self.debug:
                 work()  # debug
+            if self.config.calibrate:
+                work()  # debug
+            if not calibrating:
+                pass
+            else:
+                work()  # debug
             if self.config.verbose > 1:
                 work()  # debug
             if logger.isEnabledFor(10):

@@ -609,6 +609,18 @@ CLASSES = [
             def f(self, b: B):
                 return b.x
     """),
+    ("the keys of an annotated dictionary", "python", """
+        class C:
+            def f(self, states: dict[str, Tensor]):
+                for key in states:
+                    return key
+    """),
+    ("the values of an annotated dictionary", "tensor", """
+        class C:
+            def f(self, states: "dict[str, Tensor]"):
+                for state in states.values():
+                    return state
+    """),
     ("an attribute by its name", "device", """
         class C:
             def __init__(self):

@@ -18,7 +18,7 @@ from hostlint.facts.trees import walk
 DEBUG_WORDS = re.compile(
     r"debug|verbose|diagnos|isenabledfor|profil|log_?level|dump|trace_|benchmark|wall_clock|sanity|print_(stats|timing)|"
     r"detect_anomaly|enable_timing|return_trajector|save_(intermediate|trajectory)|record_metrics|env.*check|check_numerics|"
-    r"collect_stats|nan_check|check_nan",
+    r"collect_stats|nan_check|check_nan|calibrat",
     re.IGNORECASE,
 )
 ASKS = frozenset({"get", "is_set", "is_true", "is_enabled", "value"})  # how a switch that is an object is read

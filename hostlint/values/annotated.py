@@ -95,7 +95,7 @@ def _generic(node: ast.Subscript, index: ProjectIndex, file: int, function: int)
     if name in CONTAINERS:
         return Value(Place.PYTHON, detail=ListOf(_value(parts[0], index, file, function)))
     if name in {"dict", "Dict", "Mapping", "MutableMapping", "OrderedDict", "defaultdict"}:
-        return Value(Place.PYTHON, detail=ListOf(_value(parts[-1], index, file, function)))
+        return Value(Place.PYTHON, detail=ListOf(_value(parts[-1], index, file, function), "dict"))
     if name == "Literal":
         return PYTHON
     return UNKNOWN

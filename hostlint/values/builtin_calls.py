@@ -19,7 +19,8 @@ def _rows(arguments: Sequence[Argument], keywords: Keywords) -> Value:
     if not arguments:
         return Value(Place.PYTHON, detail=d.Items("list", ()))
     value = arguments[0].value
-    return value if isinstance(value.detail, (d.Items, d.ListOf)) else list_of(one_of(value))
+    listed = isinstance(value.detail, (d.Items, d.ListOf)) and value.detail.kind != "dict"
+    return value if listed else list_of(one_of(value))
 
 
 def _tuple(arguments: Sequence[Argument], keywords: Keywords) -> Value:
@@ -176,6 +177,8 @@ def _get(receiver: Value, arguments: Sequence[Argument]) -> Value:
 
 
 def _pop(receiver: Value, arguments: Sequence[Argument]) -> Value:
+    if isinstance(receiver.detail, d.ListOf):
+        return element(receiver.detail)
     return _get(receiver, arguments) if isinstance(receiver.detail, d.Mapping) else one_of(receiver)
 
 

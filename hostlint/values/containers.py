@@ -52,5 +52,5 @@ def one_of(value: Value) -> Value:
     if value.place is Place.NUMPY:
         return NUMPY
     if isinstance(value.detail, (Items, ListOf)):
-        return element(value.detail)
+        return PYTHON if value.detail.kind == "dict" else element(value.detail)
     return PYTHON if isinstance(value.detail, (Mapping, Literal)) else UNKNOWN

@@ -109,7 +109,7 @@ def _join_details(a: Detail | None, b: Detail | None) -> Detail | None:
         if isinstance(a, Items) and isinstance(b, Items) and a.kind == b.kind == "tuple" and len(a.items) == len(b.items):
             return Items("tuple", tuple(join(x, y) for x, y in zip(a.items, b.items, strict=True)))
         elements = [element(part) for part in (a, b) if not (isinstance(part, Items) and not part.items)]
-        return ListOf(join_all(elements)) if elements else a
+        return ListOf(join_all(elements), a.kind if a.kind == b.kind else "list") if elements else a
     if isinstance(a, (Device, Literal)) and isinstance(b, (Device, Literal)):
         on = {device_name(a), device_name(b)}
         if on <= {"device", "host"} and len(on) == 2:

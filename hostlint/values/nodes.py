@@ -203,7 +203,8 @@ def _dict(frame: Frame, node: Any) -> Value:
 
 
 def _comprehension(frame: Frame, node: Any) -> Value:
-    return list_of(frame.values[node[3]])
+    made = list_of(frame.values[node[3]])
+    return replace(made, detail=replace(made.detail, kind="dict")) if node[2] == "dict" and isinstance(made.detail, ListOf) else made
 
 
 def _iter(frame: Frame, node: Any) -> Value:
