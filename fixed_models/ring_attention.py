@@ -21,7 +21,7 @@ def made_table(values, words, device, dtype):
 def kept_table(values, device, dtype=None):
     """`torch.tensor(values, ...)`, made once for each key and then shared: nothing may write into it. A capture makes its own."""
     captures = torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
-    make = made_table.__wrapped__ if captures else made_table
+    make = made_table.__wrapped__ if captures or torch.compiler.is_compiling() else made_table
     return make(values, str(values), device, dtype)
 
 

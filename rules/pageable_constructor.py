@@ -25,7 +25,7 @@ float64 in one form and float32 in the other, and one that is too large raises.
 
 A list of literals goes before its loop, or through two small functions that the fix adds to the module: `kept_table((0.1, 0.2), device=d)`
 uploads it once for each device and dtype and hands the same tensor out from then on; the same constructor gets the same numbers. A compiler
-looks through the kept function, a graph capture makes its own. For review: nothing may write into the shared tensor. So do lists with
+and a graph capture make their own. For review: nothing may write into the shared tensor. So do lists with
 sizes in them (`[0, x.shape[1]]`), rows that the function writes down and leaves alone, constants of the module, and attributes of `self` or
 of a configuration (`config.means`), as tuples: their values are the key, and they must be flat lists of numbers. What hangs on other
 objects (`batch.lengths`) is left: it is likely to differ each time.
@@ -196,7 +196,7 @@ def made_table(values, words, device, dtype):
 def kept_table(values, device, dtype=None):
     \"""`torch.tensor(values, ...)`, made once for each key and then shared: nothing may write into it. A capture makes its own.\"""
     captures = torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
-    make = made_table.__wrapped__ if captures else made_table
+    make = made_table.__wrapped__ if captures or torch.compiler.is_compiling() else made_table
     return make(values, str(values), device, dtype)
 
 
@@ -275,7 +275,7 @@ def made_table(values, words, device, dtype):
 def kept_table(values, device, dtype=None):
     \"\"\"`torch.tensor(values, ...)`, made once for each key and then shared: nothing may write into it. A capture makes its own.\"\"\"
     captures = torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
-    make = made_table.__wrapped__ if captures else made_table
+    make = made_table.__wrapped__ if captures or torch.compiler.is_compiling() else made_table
     return make(values, str(values), device, dtype)
 
 
@@ -322,7 +322,7 @@ def made_table(values, words, device, dtype):
 def kept_table(values, device, dtype=None):
     \"""`torch.tensor(values, ...)`, made once for each key and then shared: nothing may write into it. A capture makes its own.\"""
     captures = torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
-    make = made_table.__wrapped__ if captures else made_table
+    make = made_table.__wrapped__ if captures or torch.compiler.is_compiling() else made_table
     return make(values, str(values), device, dtype)
 
 

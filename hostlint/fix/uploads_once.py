@@ -25,7 +25,7 @@ def moved_table(table, version, device, dtype):
 def on_device(table, device, dtype=None):
     """`table.to(device, dtype)`, moved once for each tensor and each state of it: nothing may write into it. A capture makes its own."""
     captures = torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
-    changes = captures or table.requires_grad or table.is_inference()
+    changes = captures or torch.compiler.is_compiling() or table.requires_grad or table.is_inference()
     move = moved_table.__wrapped__ if changes else moved_table
     return move(table, 0 if changes else table._version, torch.device(device), table.dtype if dtype is None else dtype)
 '''

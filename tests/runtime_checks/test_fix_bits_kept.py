@@ -1,6 +1,8 @@
 """Constants that fixes keep: the same bits as before for every key, made once for each, fresh where they must be."""
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import torch
 
@@ -156,3 +158,34 @@ def test_a_table_is_moved_once_for_each_state_and_dtype() -> None:
         inside = move(table, "cpu", torch.bfloat16)
         assert move(made, "cpu", torch.float64) is not move(made, "cpu", torch.float64)
     assert not inside.is_inference()
+
+
+class Scaled(torch.nn.Module):
+    """Uses one kept constant, whose maker is given."""
+
+    def __init__(self, make: Callable[[torch.Tensor], torch.Tensor]) -> None:
+        super().__init__()
+        self.make = make
+        self.weights = torch.tensor([1.0, 2.0])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.make(x)
+
+
+KEEPING = {
+    "kept": (KEEPER, "lambda x: kept(lambda n, device: torch.arange(1.0, n, device=device), 3, x.device)"),
+    "kept_table": (TABLE.format(cache="lru_cache"), "lambda x: kept_table((1.0, 2.0), x.device)"),
+    "on_device": (MOVER.format(cache="lru_cache"), "lambda x, weights=torch.tensor([1.0, 2.0]): on_device(weights, x.device, torch.double)"),
+}
+
+
+@pytest.mark.parametrize("name", KEEPING)
+def test_an_export_keeps_its_constants_to_itself(name: str) -> None:
+    """What a tracer makes stands in for tensors: a program that runs afterwards must not be handed that."""
+    source, call = KEEPING[name]
+    model, x = Scaled(eval(call, namespace(source))), torch.ones(2)  # noqa: S307 - what the fix writes
+    exported = torch.export.export(model, (x,), strict=False).module()
+    for run in (exported, model):
+        result = run(x)
+        assert type(result) is torch.Tensor
+        assert result.tolist() == [1.0, 2.0]
