@@ -114,6 +114,7 @@ class UniPC:
         rks = [*found, 1.0]
         positions = stack_scalars(rks, sample.device)
         first, right = expansion(-step, order)
+        target = torch.stack(right).to(sample.device)
         result = self.sigmas[following] / self.sigmas[index] * sample - self.alphas[following] * first * newest
         if not slopes:
             return result.to(sample.dtype)
@@ -121,7 +122,6 @@ class UniPC:
             weights = torch.full((1,), 0.5, dtype=sample.dtype, device=sample.device)
         else:
             matrix = torch.stack([positions**power for power in range(order)])
-            target = torch.stack(right).to(sample.device)
             weights = torch.linalg.solve_ex(matrix[:-1, :-1], target[:-1]).result.to(sample.dtype)
         bent = torch.einsum("k,kbtc->btc", weights, torch.stack(slopes))
         return (result - self.alphas[following] * first * bent).to(sample.dtype)
@@ -133,11 +133,11 @@ class UniPC:
         rks = [*found, 1.0]
         positions = stack_scalars(rks, sample.device)
         first, right = expansion(-step, order)
+        target = torch.stack(right).to(sample.device)
         if order == 1:
             weights = torch.full((1,), 0.5, dtype=sample.dtype, device=sample.device)
         else:
             matrix = torch.stack([positions**power for power in range(order)])
-            target = torch.stack(right).to(sample.device)
             weights = torch.linalg.solve_ex(matrix, target).result.to(sample.dtype)
         bent = weights[-1] * (guess - newest)
         if slopes:

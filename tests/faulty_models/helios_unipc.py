@@ -109,6 +109,7 @@ class UniPC:
         rks = [*found, 1.0]
         positions = torch.tensor(rks, device=sample.device)  # expect: HL109
         first, right = expansion(-step, order)
+        target = torch.tensor(right, device=sample.device)  # expect: HL109
         result = self.sigmas[following] / self.sigmas[index] * sample - self.alphas[following] * first * newest
         if not slopes:
             return result.to(sample.dtype)
@@ -116,7 +117,6 @@ class UniPC:
             weights = torch.tensor([0.5], dtype=sample.dtype, device=sample.device)  # expect: HL201
         else:
             matrix = torch.stack([positions**power for power in range(order)])
-            target = torch.tensor(right, device=sample.device)  # expect: HL109
             weights = torch.linalg.solve(matrix[:-1, :-1], target[:-1]).to(sample.dtype)  # expect: HL114
         bent = torch.einsum("k,kbtc->btc", weights, torch.stack(slopes))
         return (result - self.alphas[following] * first * bent).to(sample.dtype)
@@ -128,11 +128,11 @@ class UniPC:
         rks = [*found, 1.0]
         positions = torch.tensor(rks, device=sample.device)  # expect: HL109
         first, right = expansion(-step, order)
+        target = torch.tensor(right, device=sample.device)  # expect: HL109
         if order == 1:
             weights = torch.tensor([0.5], dtype=sample.dtype, device=sample.device)  # expect: HL201
         else:
             matrix = torch.stack([positions**power for power in range(order)])
-            target = torch.tensor(right, device=sample.device)  # expect: HL109
             weights = torch.linalg.solve(matrix, target).to(sample.dtype)  # expect: HL114
         bent = weights[-1] * (guess - newest)
         if slopes:
