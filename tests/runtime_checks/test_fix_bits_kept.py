@@ -175,7 +175,7 @@ class Scaled(torch.nn.Module):
 KEEPING = {
     "kept": (KEEPER, "lambda x: kept(lambda n, device: torch.arange(1.0, n, device=device), 3, x.device)"),
     "kept_table": (TABLE.format(cache="lru_cache"), "lambda x: kept_table((1.0, 2.0), x.device)"),
-    "on_device": (MOVER.format(cache="lru_cache"), "lambda x, weights=torch.tensor([1.0, 2.0]): on_device(weights, x.device, torch.double)"),
+    "on_device": (MOVER.format(cache="lru_cache"), "lambda x, weights=torch.tensor([1, 2]): on_device(weights, x.device, torch.double)"),
 }
 
 
