@@ -1,6 +1,7 @@
 """From evaluated functions to findings: which sites wait, how hot they are, what the rules say of them and how they mend them."""
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from hostlint.rule import Rule
     from hostlint.values.evaluator import Caller, Evaluator
     from hostlint.values.judging import Meeting
+
+
+TILES = re.compile(r"(^|_)tiled?_(en|de)code|(en|de)code_(in_)?tile[sd]?(_|$)|(^|_)blend_[vhtz](_|$)|(^|_)tiled_(forward|apply)(_|$)")
 
 
 class HeatSource(Protocol):
@@ -135,6 +139,7 @@ class Judge:
         frame = self._evaluator.frame(fid)
         for meeting in meetings(frame):
             heat = self._of_use(fid) if meeting.at_use else hot[meeting.site.region]
+            heat = in_tiles(heat, outline.qualname) if meeting.kind is FactKind.LAUNCH_LOOP else heat
             if meeting.wrong and (heat.level == HeatLevel.REQUEST or meeting.kind is FactKind.COLLECTOR_OFF):
                 heat = Heat(HeatLevel.CALL)
             if heat.level >= at_least:
@@ -147,7 +152,7 @@ class Judge:
         for function in outline.functions:
             hot = partial(self._is_hot, (file, function.index), at_least)
             for meeting in self._redone.meetings((file, function.index), hot, places):
-                heat = self._site((file, function.index), meeting.site.region)
+                heat = in_tiles(self._site((file, function.index), meeting.site.region), function.qualname)
                 if meeting.wrong and heat.level == HeatLevel.REQUEST:
                     heat = Heat(HeatLevel.CALL)
                 fact = _fact(outline.path, function.qualname, meeting, heat)
@@ -195,6 +200,13 @@ def _fact(path: str, function: str, meeting: Meeting, heat: Heat) -> Fact:
         detail=meeting.detail,
         repeated=meeting.repeated,
     )
+
+
+def in_tiles(heat: Heat, function: str) -> Heat:
+    """Work that is redone for each tile of a picture is redone once a request, when the picture is encoded or decoded."""
+    names = [function, *(link.function for link in heat.chain)]
+    tiled = heat.level > HeatLevel.REQUEST and any(TILES.search(name.rpartition(".")[2]) for name in names)
+    return Heat(HeatLevel.REQUEST) if tiled else heat
 
 
 def overlap(one: Span, other: Span) -> bool:

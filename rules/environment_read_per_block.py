@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 from hostlint.facts.kinds import FactKind
 from hostlint.model import Applicability, Severity
 from hostlint.rule import Example, Problem, Rule
-from hostlint.wording import when, whole
+from hostlint.wording import amount, when, whole
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
-    return Problem(f"`{whole(node)}` reads the environment in every block, {when(fact)}: {fact.evidence}; read it once and keep the value")
+    reads = f"`{whole(node)}` reads the environment in every block{amount(fact)}, {when(fact)}: {fact.evidence}"
+    return Problem(f"{reads}; read it once and keep the value")
 
 
 READS = frozenset({"os.environ.get", "os.getenv"})

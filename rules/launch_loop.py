@@ -17,6 +17,7 @@ cast once give the same results; weights computed in float32 may differ in the l
 ## Not flagged
 Loops in which a pass reads what an earlier one wrote; loops with calls of models or functions in them, with conditions, or with another
 loop inside; up to four rows; tensors that are on the host; lists of tensors.
+What blends the tiles of a picture that is encoded or decoded runs once a request, and is told at that heat.
 
 ## Evidence
 By the graph of values: the loop only writes by its own counter, and reads no other row of the same tensor. A tiled image decoder that

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hostlint.engine import ScanRequest, raw_scan
-from hostlint.model import Confidence, Finding
+from hostlint.model import Confidence, Finding, HeatLevel
 from hostlint.project import SourceFile
 from hostlint.scan import scan_text
 
@@ -275,3 +275,73 @@ def test_a_cast_to_the_type_of_another_tensor_may_be_free() -> None:
     assert [one.confidence for one in found(masked, "HL302")] in ([Confidence.POSSIBLE], [])
     assert in_loop("x = x + image.to(torch.float16)") == [(0, [], Confidence.LIKELY)]
     assert in_loop("x = x + image.to(time_ids.dtype).exp()") == [(0, [], Confidence.LIKELY)]
+
+
+TILED = """\
+import torch
+
+
+class AutoencoderKL:
+    def {blend}(self, a, b, extent: int):
+        for y in range(extent):
+            b[:, y] = a[:, -extent + y] * (1 - y / extent) + b[:, y] * (y / extent)
+        return b
+
+    def {decode}(self, z, rows):
+        z = z.cuda()
+        for row in rows:
+            z = self.{blend}(z, self.decoder(z), row)
+        return z
+"""
+
+
+@pytest.mark.parametrize(("blend", "decode"), [("blend_v", "run"), ("mixed", "tiled_decode"), ("blend_h", "spatial_tiled_encode")])
+def test_rows_of_tiles_are_written_once_a_request(blend: str, decode: str) -> None:
+    assert [one.heat.level for one in found(TILED.format(blend=blend, decode=decode), "HL309")] == [HeatLevel.REQUEST]
+
+
+def test_rows_in_a_step_are_written_at_each_step() -> None:
+    assert [one.heat.level for one in found(TILED.format(blend="blended", decode="step"), "HL309")] == [HeatLevel.LOOP]
+
+
+HANDFUL = MODEL.replace("Rope", "Attention")
+
+
+def test_a_handful_of_elements_is_a_trifle_in_a_block_too() -> None:
+    few = HANDFUL.replace("{body}", "out = seen[:, None] * 4 + torch.arange(4, device=x.device)")
+    assert [one.confidence for one in found(few)] in ([Confidence.POSSIBLE], [])
+    rows = HANDFUL.replace("{body}", "out = torch.exp(torch.arange(rows, device=x.device))")
+    assert [one.confidence for one in found(rows)] == [Confidence.LIKELY]
+
+
+def test_a_loop_over_axes_is_no_loop_over_blocks() -> None:
+    axes = MODEL.replace("{body}", "for axis in range(2):\n            out = torch.arange(0, self.width, 2, device=x.device) / self.width")
+    assert [one.confidence for one in found(axes)] in ([Confidence.POSSIBLE], [])
+    blocks = axes.replace("for axis in range(2)", "for block in self.blocks")
+    assert [one.confidence for one in found(blocks)] == [Confidence.LIKELY]
+
+
+def test_what_is_asked_for_by_two_names_is_asked_once() -> None:
+    text = """\
+import os
+
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(8, 8) for _ in range(4))
+
+    def is_fast(self):
+        if os.getenv("NET_FAST") is None:
+            return os.getenv("NET_QUICK") == "1"
+        return os.environ.get("NET_FAST") == "1"
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x) if self.is_fast() else layer(x).float()
+        return x
+"""
+    assert [(one.span.line, [part.line for part in one.parts]) for one in found(text, "HL310")] == [(13, [14, 15])]

@@ -3,10 +3,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from hostlint.facts.fact import Repeated
 from hostlint.facts.graph import Op
 from hostlint.facts.kinds import FactKind
 from hostlint.heat.words import Walk, loop_walks
-from hostlint.model import Confidence
+from hostlint.model import Confidence, Span
 from hostlint.values.detail import External
 from hostlint.values.judging import Meeting
 from hostlint.values.rebuilt import site_of
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from hostlint.facts.schema import Call
-    from hostlint.facts.spans import Places
+    from hostlint.facts.spans import Places, Spot
     from hostlint.index import FunctionId
     from hostlint.values.constancy import Constancy
     from hostlint.values.evaluator import Evaluator
@@ -34,12 +35,19 @@ class Environment:
 
     def meetings(self, fid: FunctionId, is_hot: Callable[[int], bool], places: Places) -> Iterator[Meeting]:
         outline = self._evaluator.index.function(fid)
+        found: list[tuple[Call, Spot, str]] = []
         for call in outline.calls:
             if call.chain.rpartition(".")[2] in ("getenv", "get") and call.node >= 0 and self._reads(fid, call) and is_hot(call.region):
                 why = self._why(fid, call)
                 spot = places(call, outline.calls) if why else None
                 if spot is not None:
-                    yield Meeting(FactKind.ENVIRONMENT_READ, site_of(call, spot), call.chain, why, Confidence.CERTAIN, COST)
+                    found.append((call, spot, why))
+        if found:  # one for a function: most that read twice ask for an older name, too
+            call, spot, why = found[0]
+            others = tuple(Span(*other.span) for _, other, _ in found[1:] if other.statement != spot.statement)
+            yield Meeting(
+                FactKind.ENVIRONMENT_READ, site_of(call, spot), call.chain, why, Confidence.CERTAIN, COST, repeated=Repeated(others=others)
+            )
 
     def _reads(self, fid: FunctionId, call: Call) -> bool:
         frame = self._evaluator.frame(fid)

@@ -122,9 +122,10 @@ class Hoisted:
         nodes: Sequence[Any] = self._evaluator.graph_of(fid).nodes
         first, second = nodes[one.node], nodes[other.node]
         callees = nodes[first[2]], nodes[second[2]]
-        return bool(callees[0][0] == Op.ATTR and callees[0][2:] == callees[1][2:] and one.chain == other.chain) and all(
-            _is_written_alike(nodes, a, b) for a, b in zip(first[3], second[3], strict=False)
-        )
+        if one.chain != other.chain or any(callee[0] != Op.ATTR for callee in callees) or len(first[3]) != len(second[3]):
+            return False
+        pairs = [(callees[0][2], callees[1][2]), *zip(first[3], second[3], strict=True)]
+        return all(_is_written_alike(nodes, a, b) for a, b in pairs)
 
     def _is_work(self, call: Call) -> bool:
         name = call.chain.rpartition(".")[2]
@@ -214,5 +215,9 @@ class Hoisted:
 
 def _is_written_alike(nodes: Sequence[Any], one: int, other: int) -> bool:
     """The same value, or a literal or name that is written the same."""
+    while nodes[one][0] == Op.REFINE:
+        one = nodes[one][2]
+    while nodes[other][0] == Op.REFINE:
+        other = nodes[other][2]
     first, second = nodes[one], nodes[other]
     return one == other or bool(first[0] == second[0] and first[0] in (Op.CONST, Op.GLOBAL) and first[2:] == second[2:])

@@ -35,6 +35,7 @@ METHODS = frozenset({
 })  # fmt: skip
 PARTS = re.compile(r"(Block|Layer|Attention|Attn|Processor)(?!\w*(Scheduler|Pipeline|Model|Trainer|Config|Manager|Loader|Stack)s?$)\w*$")
 PAIR = 2  # axes: tokens and features
+HANDFUL = 64  # elements
 LARGE = 4096  # elements
 PACED = re.compile(
     r"_if_(needed|necessary|required|missing|changed|stale|absent)$|^_*(ensure|lazy|lazily)_|^_*maybe_(init|build|make|create|extend|grow|"
@@ -60,17 +61,17 @@ class Worth:
         self._blocks: dict[tuple[FunctionId, int], bool] = {}
 
     def is_repeated(self, fid: FunctionId, region: int) -> bool:
-        """Whether one step comes by more than once: in every block, or in the passes of a loop that does not walk over steps."""
-        outline = self._evaluator.index.function(fid)
-        loop = self._constancy.step_loop(fid, region)
-        if loop and loop_walks(outline.regions[loop].text, outline.regions[loop].targets) is not Walk.STEPS:
-            return True
+        """Whether one step comes by more than once, in every block: by the loops that are seen, or by the name of the class."""
         owner = self._evaluator.index.owner(fid)
         part = owner is not None and PARTS.search(self._evaluator.index.klass(owner).name)
         return bool(part) or self.is_in_blocks(fid, region)
 
     def is_in_blocks(self, fid: FunctionId, region: int) -> bool:
         """Whether a loop over blocks is seen to reach the place: one that calls the function, or the one that heats it."""
+        outline = self._evaluator.index.function(fid)
+        loop = self._constancy.step_loop(fid, region)
+        if loop and loop_walks(outline.regions[loop].text, outline.regions[loop].targets) is Walk.LAYERS:
+            return True
         chain = self._heats.site(fid, region).chain
         return (bool(chain) and (chain[0].path, chain[0].line) in self._loops_over_blocks) or self._is_called_in_blocks(fid)
 
@@ -103,14 +104,16 @@ class Worth:
     def of_constant(self, fid: FunctionId, region: int, sizes: Sequence[int], launches: int, square: bool) -> Confidence:
         """How surely a constant of these sizes is worth keeping: a few launches on a few elements are told to who asks for all, and so is
         what is known to be made when it must be, or for the sizes of a batch."""
-        if self._is_paced(fid, region):
+        if self._is_paced(fid, region) or (launches <= LEAST and self._is_handful(fid, sizes)):
             return Confidence.POSSIBLE
         fixed = all(self._constancy.of(fid, node).steady is Steady.FIXED for node in sizes)
         if not fixed and not self.is_repeated(fid, region) and self._trains(fid):
             return Confidence.POSSIBLE
         if launches >= MANY or self.is_repeated(fid, region):
             return Confidence.LIKELY
-        if self._constancy.step_loop(fid, region) and not self._are_literal(fid, sizes):
+        loop = self._constancy.step_loop(fid, region)
+        head = self._evaluator.index.function(fid).regions[loop]
+        if loop and loop_walks(head.text, head.targets) is Walk.STEPS and not self._are_literal(fid, sizes):
             return Confidence.LIKELY  # moved before its loop it costs nobody anything
         grows = any(self._grows(fid, node) for node in sizes)
         large = grows or self._is_large(fid, sizes) or (square and not self._are_literal(fid, sizes))
@@ -160,6 +163,9 @@ class Worth:
 
     def _is_large(self, fid: FunctionId, sizes: Sequence[int]) -> bool:
         return max(self._literals(fid, sizes), default=0) >= LARGE
+
+    def _is_handful(self, fid: FunctionId, sizes: Sequence[int]) -> bool:
+        return self._are_literal(fid, sizes) and max(self._literals(fid, sizes), default=LARGE) <= HANDFUL
 
     def _are_literal(self, fid: FunctionId, sizes: Sequence[int]) -> bool:
         return len(self._literals(fid, sizes)) == len(sizes)
