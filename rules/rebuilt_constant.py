@@ -66,7 +66,7 @@ def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
 
 
 def _source(fact: Fact) -> str:
-    return f"arguments that do not change ({fact.evidence})" if fact.detail == "loop" else f"{fact.evidence} only"
+    return f"arguments that do not change ({fact.evidence})" if fact.detail == "loop" else f"nothing but {fact.evidence}"
 
 
 RULE = Rule(
