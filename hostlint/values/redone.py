@@ -69,7 +69,9 @@ class Redone:
         """What the hot places of one function compute again."""
         if any(KERNELS.search(decorator) for decorator in self._index.function(fid).decorators):
             return
-        rebuilt = [] if self._size_tables.is_told_at_calls(fid) else list(self._rebuilt.meetings(fid, is_hot, places))
+        rebuilt = list(self._rebuilt.meetings(fid, is_hot, places))
+        if rebuilt and self._size_tables.is_told_at_calls(fid):
+            rebuilt = []
         yield from rebuilt
         told = {meeting.site.first_line for meeting in rebuilt}  # one cause, one finding
         for finder in (self._hoisted, self._blocks, self._casts, self._projected):  # what says more of a statement speaks first
