@@ -110,6 +110,14 @@ KEPT = [
         "sigmas = self.sigmas\nnow = sigmas[i].double()\nx = x * float(now)",
         "sigmas = self.sigmas\nnow = sigmas[i].double()\nx = x * float(host_values(sigmas, torch.float64)[i])",
     ),
+    (
+        "now, after = self.sigmas[i], self.sigmas[i + 1]\nx = x * (after.item() - now.item())",
+        "now, after = self.sigmas[i], self.sigmas[i + 1]\nx = x * (host_values(self.sigmas)[i + 1] - host_values(self.sigmas)[i])",
+    ),
+    (
+        "sigma = self.sigmas[i].to(options.device, options.dtype)\noptions.scale = sigma.item()",
+        "sigma = self.sigmas[i].to(options.device, options.dtype)\noptions.scale = host_values(self.sigmas, options.dtype)[i]",
+    ),
 ]
 
 
@@ -131,6 +139,8 @@ STAYS = [
     "x = x * self.sigmas[i].exp().item()",
     "self.sigmas = self.sigmas * 0.5\nx = x * self.sigmas[i].item()",
     "self.sigmas[i] = 0.5\nx = x * self.sigmas[i].item()",
+    "sigma = self.sigmas[i].to(x.dtype)\nx = x.double()\nx = x * sigma.item()",
+    "sigma, i = self.sigmas[i], i + 1\nx = x * sigma.item()",
     "sigma = self.sigmas[i].clone()\nsigma += 1\nx = x * sigma.item()",
     "sigma = self.sigmas[self.index]\noptions.advance(self)\nx = x * sigma.item()",
     "sigma = self.sigmas[self.index]\nself.index += 1\nx = x * sigma.item()",

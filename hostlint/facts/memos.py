@@ -149,7 +149,8 @@ def _puts_away(assignment: ast.Assign, name: str) -> bool:
         return True
     value = assignment.value
     away = any(isinstance(to, (ast.Attribute, ast.Subscript)) for to in assignment.targets)
-    return away and isinstance(value, ast.Name) and value.id == name
+    both = any(isinstance(to, ast.Name) and to.id == name for to in assignment.targets)  # `found = cache[key] = make()`
+    return away and (both or (isinstance(value, ast.Name) and value.id == name))
 
 
 def _fills(statements: Sequence[ast.stmt]) -> bool:

@@ -291,7 +291,7 @@ def kept_on_device(place: Place) -> Fix | None:
         match one:
             case ast.Call(func=ast.Attribute(attr=name) as function, args=arguments, keywords=keywords):
                 module = chain(function).partition(".")[0]
-                if name not in WORKED_OUT and module != "math":
+                if (name not in WORKED_OUT and module != "math") or any(one.arg in (None, "out") for one in keywords):
                     return None
                 if module == "math" or (module == "torch" and name in FACTORIES):
                     numbers |= names_in(*arguments, *(one.value for one in keywords if one.arg not in PLACES))

@@ -69,9 +69,9 @@ def _entry(place: Place, function: Function, node: ast.expr) -> _Entry | None:
     """The table's entry that an expression is, through casts and through names that are bound once."""
     match node:
         case ast.Name(id=name):
-            statement = _bound_to(function, name)
-            found = _entry(place, function, statement.value) if statement is not None else None
-            return replace(found, named=(*found.named, statement)) if found is not None and statement is not None else None
+            bound = _bound_to(function, name)
+            found = _entry(place, function, bound[1]) if bound is not None else None
+            return replace(found, named=(*found.named, bound[0])) if found is not None and bound is not None else None
         case ast.Call(func=ast.Attribute(value=inner, attr=method), args=[], keywords=[]) if method in SAME:
             return _entry(place, function, inner)
         case ast.Call(func=ast.Attribute(value=inner, attr=method), args=[], keywords=[]) if method in CASTS:
@@ -100,13 +100,19 @@ def _dtype(given: list[ast.expr], keywords: list[ast.keyword]) -> ast.expr | str
     found: list[ast.expr] = [*([named["dtype"]] if "dtype" in named else []), *given[1:]]
     for one in given[:1]:
         word = one.attr if isinstance(one, ast.Attribute) else getattr(one, "id", "")
-        if isinstance(one, ast.Attribute) and chain(one.value) == "torch":
+        if _is_dtype(one):
             found.append(one)
         elif not (word.lower().endswith("device") or (isinstance(one, ast.Constant) and isinstance(one.value, str))):
             return None
-    if any(not (isinstance(one, ast.Attribute) and chain(one.value) == "torch") for one in found) or len(found) > 1:
+    if any(not _is_dtype(one) for one in found) or len(found) > 1:
         return None
     return found[0] if found else ""
+
+
+def _is_dtype(node: ast.expr) -> bool:
+    """`torch.float32`, `x.dtype`, `dtype`."""
+    word = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+    return bool(chain(node)) and (chain(node).rpartition(".")[0] == "torch" or word.endswith("dtype"))
 
 
 def _is_index(index: ast.expr) -> bool:
@@ -127,8 +133,8 @@ def _held(function: Function, table: ast.expr) -> str:
     """The attribute in which an object holds a table: `sigmas` of `self.sigmas`, or of a name that is bound to it; "" for others."""
     match table:
         case ast.Name(id=name):
-            statement = _bound_to(function, name)
-            return _held(function, statement.value) if statement is not None and not isinstance(statement.value, ast.Name) else ""
+            bound = _bound_to(function, name)
+            return _held(function, bound[1]) if bound is not None and not isinstance(bound[1], ast.Name) else ""
         case ast.Attribute(attr=name) if chain(table):
             return name
         case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=str(name)), *_]):
@@ -136,20 +142,28 @@ def _held(function: Function, table: ast.expr) -> str:
     return ""
 
 
-def _bound_to(function: Function, name: str) -> ast.Assign | None:
-    """The one assignment of the function that binds a name."""
-    parameters = {one.arg for one in ast.walk(function.args) if isinstance(one, ast.arg)}
-    if name in parameters or len(bindings_of(function, name)) != 1 or shared_with_nested(function, name):
+def _bound_to(function: Function, name: str) -> tuple[ast.Assign, ast.expr] | None:
+    """The one assignment of the function that binds a name, and what it binds it to, also as one of several (`a, b = x, y`)."""
+    bound = bindings_of(function, name)
+    if name in _parameters(function) or len(bound) != 1 or shared_with_nested(function, name):
         return None
-    found = (one for one in own(function) if isinstance(one, ast.Assign) and one.targets == bindings_of(function, name))
-    return next(found, None)
+    for one in own(function):
+        match one:
+            case ast.Assign(targets=[target], value=value) if target is bound[0]:
+                return one, value
+            case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)) if bound[0] in targets:
+                return (one, values[targets.index(bound[0])]) if len(targets) == len(values) else None
+    return None
 
 
 def _stays(place: Place, function: Function, entry: _Entry) -> bool:
     """Whether the table is another function's to change, and index and entry are at the read what they were where the entry was taken."""
-    held, index = frozenset(_chains(ast.parse(entry.table, mode="eval").body)), frozenset(_chains(entry.index))
+    held = frozenset(_chains(ast.parse(entry.table, mode="eval").body))
+    dtype = frozenset(_chains(ast.parse(entry.dtype, mode="eval").body)) if entry.dtype else frozenset()
+    index = frozenset(_chains(entry.index)) | dtype
     between = list(_between(place, function, entry))
-    names = {target.id for one in entry.named for target in getattr(one, "targets", ()) if isinstance(target, ast.Name)}
+    targets = [part for one in entry.named for target in getattr(one, "targets", ()) for part in getattr(target, "elts", [target])]
+    names = {target.id for target in targets if isinstance(target, ast.Name)}
     written = written_in(*(one for one in between if isinstance(one, SIMPLE)))
     if any(touches(one, other) for one in held for other in written_in(function)):
         return False

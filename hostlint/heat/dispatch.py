@@ -4,6 +4,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from hostlint.facts.schema import RegionKind
 from hostlint.heat import words
 from hostlint.heat.kinds import Kind, Type, Types
 from hostlint.heat.nature import is_unused
@@ -59,6 +60,7 @@ class Dispatched(NamedTuple):
     steps: bool  # the call is a model call, a backward, an optimizer's or scheduler's step
     hooks: tuple[FunctionId, ...] = ()  # functions that the call registers to run at every step
     escaping: tuple[FunctionId, ...] = ()  # functions handed to something that may keep them
+    kept: tuple[tuple[FunctionId, int, FunctionId], ...] = ()  # who calls what it is handed for a memo alone, in which region
 
 
 _NOTHING = Dispatched((), steps=False)
@@ -99,9 +101,24 @@ class Dispatch:
             return Dispatched(targets, steps) if targets else _STEP if steps else _NOTHING
         if _REGISTERS_HOOK.search(name):  # they run where modules are called, not here
             return Dispatched(targets, steps, passed, passed)
+        memos = [(function, region) for function, certain in targets if certain and (region := self._memo_of(function))]
+        if memos:
+            return Dispatched(targets, steps, kept=tuple((*memo, function) for memo in memos for function in passed))
         certain = bool(_RUNS_ITS_ARGUMENT.search(name))
         targets.extend((function, certain) for function in passed)
         return Dispatched(targets, steps, (), () if certain else passed)
+
+    def _memo_of(self, fid: FunctionId) -> int:
+        """The region in which a function calls a parameter of its own because its memo has no answer yet; 0 where there is none."""
+        function = self._index.function(fid)
+        names = {param.name for param in function.params}
+        for call in function.calls:
+            region = call.region if call.chain in names else 0
+            while region and function.regions[region].kind != RegionKind.MEMO:
+                region = function.regions[region].parent
+            if region:
+                return region
+        return 0
 
     def _targets(self, fid: FunctionId, call: Call, types: Types, name: str) -> list[Target]:
         known = [found for found in types if not found.depth]
