@@ -72,16 +72,11 @@ class CallGraph:
             if found.escaping:
                 self.hooks.update(dict.fromkeys(found.hooks))
                 self.escaping.update(found.escaping)
-<<<<<<< HEAD
             targets = dict.fromkeys(found.targets)
             for callee, certain in targets:
                 self._add(Edge(fid, callee, position, call.line, call.region, certain, min(len(targets), SEVERAL)))
-=======
-            for callee, certain in dict.fromkeys(found.targets):
-                self._add(Edge(fid, callee, position, call.line, call.region, certain))
             for keeper, region, callee in found.kept:
                 self._add(Edge(keeper, callee, NO_CALL, self.index.function(keeper).regions[region].line, region, True))
->>>>>>> bd23d6f (wip4)
         for edge in self._implied(fid):
             self._add(edge)
 
