@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hostlint.fix.hoist import expression
 from hostlint.fix.loops import chain, chains_in, is_unconditional, loads_of, may_be_none, may_change, names_in
-from hostlint.fix.outline import COMPREHENSIONS, FUNCTIONS
+from hostlint.fix.outline import COMPREHENSIONS
 from hostlint.fix.reads import read_at
 from hostlint.fix.rows import WORDS, Total, are_of_a_tensor, total_of
 from hostlint.fix.schedule import (
@@ -79,10 +79,10 @@ def _is_flag(node: ast.expr) -> bool:
 def _comprehension(place: Place) -> Comprehension | None:
     """The innermost comprehension around the place that is evaluated in the function itself."""
     for node in reversed(place.path[:-1]):
-        if isinstance(node, FUNCTIONS):
-            return None
         if isinstance(node, COMPREHENSIONS):
             return node if len(node.generators) == 1 and not node.generators[0].is_async else None
+        if isinstance(node, ast.stmt):
+            return None
     return None
 
 
