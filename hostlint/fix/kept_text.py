@@ -21,9 +21,10 @@ def kept_call(place: Place, node: ast.expr, name: str, keys: Sequence[ast.expr])
     """`kept(lambda n: torch.arange(n), n)`, on several lines where one has no room; None where that would be hard to read."""
     made, given = _lambda(place, node, keys)
     text = f"{name}(lambda{' ' + ', '.join(made[0]) if made[0] else ''}: {made[1]}{''.join(f', {one}' for one in given)})"
-    if "\n" in text or _line_with(place, node, text) > LONGEST_LINE:
-        return _broken(place, node, name, made, given) if _begins(place, node) else None
-    return text
+    if "\n" not in text and _line_with(place, node, text) <= LONGEST_LINE:
+        return text
+    text = _broken(place, node, name, made, given)
+    return text if _begins(place, node) and max(map(len, text.split("\n"))) <= LONGEST_LINE else None
 
 
 def assumed_defaults(node: ast.expr) -> str:
