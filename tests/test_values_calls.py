@@ -643,6 +643,11 @@ CLASSES = [
             def f(self):
                 return getattr(self, "x", H)
     """),
+    ("a mark that code hangs on a tensor, by its name", "unknown", """
+        class C:
+            def f(self, weight: Tensor):
+                return getattr(weight, "is_packed", False)
+    """),
     ("an attribute by a name that nobody knows", "unknown", """
         class C:
             def __init__(self):

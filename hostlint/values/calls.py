@@ -125,8 +125,7 @@ def _by_name(made: Call) -> Value:
     if not 2 <= len(made.arguments) <= 3:
         return UNKNOWN
     base, name = made.arguments[0].value, made.arguments[1].value.detail
-    known = base.is_tensor or isinstance(base.detail, (Instance, Class, Module))
-    if not known or not isinstance(name, Literal) or not isinstance(name.value, str):
+    if not isinstance(base.detail, (Instance, Class, Module)) or not isinstance(name, Literal) or not isinstance(name.value, str):
         return UNKNOWN
     return join_all([attribute(made.frame, base, name.value), *(argument.value for argument in made.arguments[2:])])
 
