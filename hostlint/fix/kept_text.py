@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from hostlint.fix.place import Place
 
-LONGEST_LINE = 120
+LONGEST_LINE, LONGEST_PART = 120, 130  # a lambda alone may be a little longer
 CONSTRUCTORS = frozenset({"tensor", "as_tensor"})
 MADE = CONSTRUCTORS | {"arange", "linspace", "logspace", "zeros", "ones", "full", "eye"}
 REDUCED = frozenset({"max", "min", "sum", "len", "int", "float", "round", "abs"})  # Python's own, which make numbers
@@ -24,7 +24,7 @@ def kept_call(place: Place, node: ast.expr, name: str, keys: Sequence[ast.expr])
     if "\n" not in text and _line_with(place, node, text) <= LONGEST_LINE:
         return text
     text = _broken(place, node, name, made, given)
-    return text if _begins(place, node) and max(map(len, text.split("\n"))) <= LONGEST_LINE else None
+    return text if _begins(place, node) and max(map(len, text.split("\n"))) <= LONGEST_PART else None
 
 
 def assumed_defaults(node: ast.expr) -> str:
