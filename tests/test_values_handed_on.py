@@ -320,6 +320,22 @@ def test_what_others_build_by_its_name_is_made(made: str) -> None:
     assert [one.span.line for one in told(BUILT.replace("{made}", made), "HL308")] == [17]
 
 
+@pytest.mark.parametrize(
+    ("gives", "header"),
+    [
+        ('{"lens": lens, "inv": build_inv_indices(lens, 2)}', "device) -> dict:"),
+        ("[build_inv_indices(lens, 2)]", "device, position_mode: str = 'x'):"),
+    ],
+)
+def test_tables_in_a_dictionary_and_modes_by_name(gives: str, header: str) -> None:
+    text = BUILT.replace("return lens, {made}", f"return {gives}").replace("device):", header)
+    text = text.replace("a, b = meta_of(", "meta = meta_of(").replace("return x + a + b", "return self.rope(x, meta)")
+    if "mode" in header:
+        text = text.replace("device=x.device)", "device=x.device, position_mode=self.rope.mode)")
+    assert [one.span.line for one in told(text, "HL308")] == [17]
+    assert told(text.replace("for n in lens]", "for n in lens[: x.sum()]]").replace("image + 8", "x"), "HL308") == []
+
+
 @pytest.mark.parametrize("made", ["run_kernel(lens)", "rope.advance(lens)", "rope.build(lens)", "make_request_ids(lens), send(lens)"])
 def test_what_others_do_may_be_anything(made: str) -> None:
     assert told(BUILT.replace("{made}", made), "HL308") == []

@@ -14,11 +14,11 @@ from hostlint.values.detail import Device, Dtype, External, Function, Items, Lit
 from hostlint.values.hoisted import RANDOM
 from hostlint.values.judging import Meeting
 from hostlint.values.loops import around
-from hostlint.values.rebuilt import UNMEASURED, site_of
+from hostlint.values.rebuilt import UNMEASURED, reachable, site_of
 from hostlint.values.value import Place
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from hostlint.facts.schema import Call
     from hostlint.facts.spans import Places
@@ -107,7 +107,15 @@ class SizeTables:
         if (outline.owner >= 0 and not outline.flags & FunctionFlag.STATIC) or self.makes(detail.function) < LEAST:
             return None
         value = frame.value(call.node)
-        return detail.function if _gives_tensors(value) or value.place is Place.UNKNOWN else None
+        gives = _gives_tensors(value) or (value.place is not Place.HOST and self._returns_what_it_makes(detail.function))
+        return detail.function if gives else None
+
+    def _returns_what_it_makes(self, fid: FunctionId) -> bool:
+        """Also in a dictionary, or where the annotation says no more than `dict`."""
+        graph = self._evaluator.graph_of(fid)
+        nodes: Any = graph.nodes
+        made = {call.node for call in self._evaluator.index.function(fid).calls if _is_maker(call.chain.rpartition(".")[2])}
+        return not made.isdisjoint(reachable(graph, [part for node in graph.returns for part in (node, *_entries(nodes, node))]))
 
     def _is_called_by_size(self, fid: FunctionId, call: Call, target: FunctionId) -> bool:
         frame = self._evaluator.frame(fid)
@@ -118,7 +126,8 @@ class SizeTables:
             return False
         if not named or len(item[3]) > len(params) or not any(SIZES.search(name) for name, _ in named):
             return False
-        return all(self._is_size(fid, call, name, node) for name, node in named)
+        words = {param.name for param in params if param.annotation in ("str", "bool")}  # a mode, a switch
+        return all(name in words or self._is_size(fid, call, name, node) for name, node in named)
 
     def _is_size(self, fid: FunctionId, call: Call, name: str, node: int) -> bool:
         """A number, shape, dtype or device that a loop over steps does not change; names decide where the value says nothing."""
@@ -187,6 +196,14 @@ class SizeTables:
         else:
             harmless = isinstance(detail, Method) and not RANDOM.search(name.replace("empty", ""))
         return int(name in MAKERS) if harmless else -1
+
+
+def _is_maker(name: str) -> bool:
+    return name in MAKERS or bool(BUILDERS.match(name))
+
+
+def _entries(nodes: Any, node: int) -> Sequence[int]:
+    return [value for _, value in nodes[node][2]] if nodes[node][0] == Op.DICT else ()
 
 
 def _is_outside(nodes: Any, node: int) -> bool:
