@@ -38,7 +38,7 @@ class Redone(TorchDispatchMode):
         made = _tensors(result)
         memories = {_memory(one) for one in _tensors([*args, *kwargs.values()])}
         is_view = func is not LIFTED and all(_memory(one) in memories for one in made)
-        if key is not None and key in self._known and not is_view and not written:
+        if key is not None and key in self._known and not is_view:
             self.count += 1
         first = self._known.setdefault(key, len(self._alive)) if key is not None else len(self._alive)
         for place, one in enumerate([*made, *_tensors(written)]):
