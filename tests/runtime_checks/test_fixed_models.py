@@ -216,3 +216,7 @@ def test_redone_work_is_told_by_descent_and_not_by_value(redone: Module) -> None
         x.add_(0)
         x + 1, x.view(3) + 1, y + 1
     assert seen.count == 8
+    view = x.view(3)
+    with seen:
+        view * 2, x.add_(0), view * 2
+    assert seen.count == 8
