@@ -12,20 +12,17 @@ import json
 import sys
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from hostlint.cache import Cache
-from hostlint.discovery import discover
-from hostlint.engine import ScanRequest, raw_scan
 from hostlint.fix.rounds import Fixer, Wanted
-from hostlint.model import Finding, HeatLevel, ScanResult
-from hostlint.scan import Outcome
-from hostlint.settings import Options, Settings, resolve
-from hostlint.sources import Sources
+from hostlint.model import Finding, HeatLevel
+from hostlint.scan import Hooks, Outcome, Wish, scan
+from hostlint.settings import Options, resolve
 
+HOOKS = Hooks(print, lambda _: None)
 KINDS = ("mechanical", "needs-host-copy", "needs-cache-helper")
 
 
@@ -87,32 +84,16 @@ def _package(folder: Path, sites: Sequence[Mapping[str, Any]], cache_dir: Path, 
     settings = resolve(Options(folder, files, isolated=True, min_heat=HeatLevel.REQUEST, cache_dir=cache_dir))
     outcomes: list[Outcome] = []
 
-    def scan(texts: Mapping[Path, str]) -> Outcome:
-        outcomes.append(_scan(settings, files, texts, jobs))
+    def told(texts: Mapping[Path, str], only: Collection[Path] | None = None) -> Outcome:
+        outcomes.append(scan(settings, files, None, jobs, HOOKS, Wish(False, True, texts, only if only is not None else files)))
         return outcomes[-1]
 
-    fixer = Fixer(scan, Wanted(review=True))
+    fixer = Fixer(told, Wanted(review=True))
     fixer.run()
     found = outcomes[0].result.findings
     withheld = {(path, code, function, text): reason for (path, code, function, text), reason in fixer._withheld.items()}
     for site in sorted(sites, key=lambda site: (site.get("fixable", ""), site["path"], site["line"])):
         yield _site(site, found, withheld)
-
-
-def _scan(settings: Settings, files: Sequence[Path], texts: Mapping[Path, str], jobs: int) -> Outcome:
-    """The files' findings with their fixes; `hostlint scan` on files would judge the others of the package too."""
-    found = discover(list(files), settings.root, settings.working, settings.left_out)
-    read = tuple(type(one)(one.path, one.file, one.given, one.module, texts.get(one.file)) for one in found.files)
-    cache = Cache(settings.cache_dir, print) if settings.cache_dir else None
-    request = ScanRequest(
-        settings.root, read, jobs=jobs, cache=cache, fixes=True, patched=bool(texts), at_least=settings.min_heat,
-    )  # fmt: skip
-    raw = raw_scan(request)
-    if cache is not None:
-        cache.close()
-    findings = tuple(one for one in raw.findings if settings.wants(one))
-    sources = Sources(settings.working, {one.path: one.text for one in read if one.text is not None})
-    return Outcome(ScanResult(findings, raw.errors), settings, sources, tuple(one for one in read if one.given), raw.digests)
 
 
 def _site(site: Mapping[str, Any], findings: Sequence[Finding], withheld: Mapping[tuple[str, str, str, str], str]) -> Site:

@@ -5,6 +5,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hostlint.fix.numbers import is_number_by_default
 from hostlint.model import Applicability, Confidence
 from hostlint.values.detail import Device, Items, Literal
 from hostlint.values.value import Place as Lives
@@ -60,7 +61,7 @@ def fill_edits(place: Place, call: cst.Call, known: Known) -> tuple[tuple[Edit, 
         return None
     if any(other.keyword is None or other.keyword.value not in KEYWORDS for other in others):
         return None
-    fill = _fill(data.value, known.keyword(data.keyword.value) if data.keyword is not None else known.argument(0))
+    fill = _fill(place, data.value, known.keyword(data.keyword.value) if data.keyword is not None else known.argument(0))
     if fill is None:
         return None
     name: Edit | None = None
@@ -92,16 +93,16 @@ def _dtype(place: Place, call: cst.Call, fill: Fill) -> str:
     return ""
 
 
-def _fill(data: cst.BaseExpression, value: Value) -> Fill | None:
+def _fill(place: Place, data: cst.BaseExpression, value: Value) -> Fill | None:
     """One number, or a list (of lists) of the same number over and over."""
     import libcst as cst
 
     if not isinstance(data, cst.List | cst.Tuple):
-        return _number(data, value)
+        return _number(place, data, value)
     if not data.elements or any(isinstance(element, cst.StarredElement) for element in data.elements):
         return None
     items = value.detail.items if isinstance(value.detail, Items) else (value,) * len(data.elements)
-    parts = [_fill(element.value, item) for element, item in zip(data.elements, items, strict=False)]
+    parts = [_fill(place, element.value, item) for element, item in zip(data.elements, items, strict=False)]
     first = parts[0]
     if first is None or any(part != first for part in parts):
         return None
@@ -111,7 +112,7 @@ def _fill(data: cst.BaseExpression, value: Value) -> Fill | None:
     return Fill(f"({len(parts)}, {inner})" if inner else f"({len(parts)},)", first.number, first.assumed, first.whole)
 
 
-def _number(data: cst.BaseExpression, value: Value) -> Fill | None:
+def _number(place: Place, data: cst.BaseExpression, value: Value) -> Fill | None:
     import libcst as cst
 
     from hostlint.fix.build import code
@@ -122,6 +123,8 @@ def _number(data: cst.BaseExpression, value: Value) -> Fill | None:
         return Fill("()", source, whole=type(_literal(source)) is int) if _in_range(source) else None
     if NOT_FINITE.fullmatch(source):
         return Fill("()", source)
+    if not value.rank0 and place.function is not None and _may_be_number(value) and is_number_by_default(place.function, source):
+        return Fill("()", source, f"`{text(data)}` is a Python number within float32's range")
     if value.place is not Lives.PYTHON or not value.rank0 or "\n" in source or isinstance(data, cst.BaseNumber):
         return None  # a number that is none of these is complex
     if value.integer and value.confidence is Confidence.CERTAIN:
@@ -129,6 +132,12 @@ def _number(data: cst.BaseExpression, value: Value) -> Fill | None:
     if isinstance(value.detail, Literal) and value.detail.type_name == "bool":
         return Fill("()", source)
     return Fill("()", source, f"`{text(data)}` is a Python number within float32's range")
+
+
+def _may_be_number(value: Value) -> bool:
+    """Whether nothing says that a value is a list, a tensor or the like."""
+    number = value.detail is None or (isinstance(value.detail, Literal) and value.detail.type_name in ("int", "float"))
+    return value.place in (Lives.UNKNOWN, Lives.PYTHON) and number
 
 
 def _is_literal(source: str) -> bool:
