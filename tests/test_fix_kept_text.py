@@ -3,10 +3,17 @@ from __future__ import annotations
 
 import ast
 
+import libcst as cst
 import pytest
 
+from hostlint.facts.fact import Fact
+from hostlint.facts.kinds import FactKind
 from hostlint.fix.kept_text import assumed_defaults
+from hostlint.fix.loops import changing_names
 from hostlint.fix.once import fix_text, fixed_text
+from hostlint.fix.outline import Outline
+from hostlint.fix.place import Place
+from hostlint.model import Confidence, Heat, HeatLevel
 
 HEAD = """\
 import torch
@@ -104,3 +111,57 @@ def test_constants_that_are_told_together_are_kept_together() -> None:
     assert "cols = kept(lambda size, device: torch.arange(size, device=device), x.shape[2], x.device)\n" in text
     assert "torch.stack([rows * 1.0, cols * 1.0, torch.outer(rows, cols)])" in text
     assert text.count("def kept(") == 1
+
+
+CLOSURES = """\
+import torch
+
+SIZE, WINDOW = 128, 64
+CONFIG = object()
+
+
+def widen(factor):
+    global WINDOW
+    WINDOW *= factor
+
+
+class Block(torch.nn.Module):
+    def forward(self, x, width: int):
+        def places():
+            return {made}
+
+        return x + places() + CONFIG.shift
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = torch.nn.ModuleList(Block() for _ in range(20))
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = block(x, x.shape[1])
+        return x
+"""
+KEYS = [
+    ("torch.arange(x.shape[1], device=x.device)", "kept(lambda size, device: torch.arange(size, device=device), x.shape[1], x.device)"),
+    ("torch.arange(SIZE * x.shape[1], device=x.device)",
+     "kept(lambda size, device: torch.arange(SIZE * size, device=device), x.shape[1], x.device)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("made", "kept"), KEYS)
+def test_whatever_may_change_is_a_key(made: str, kept: str) -> None:
+    """Names of the functions around, globals that a function binds anew, what an object of the module holds."""
+    text = fixed_text(CLOSURES.replace("{made}", made), "block.py", {"HL301"}, review=True)
+    assert f"            return {kept}\n" in text
+
+
+def test_names_that_mean_the_same_in_every_call_are_no_keys() -> None:
+    text = CLOSURES.replace("{made}", "torch.arange(SIZE + WINDOW + CONFIG.first + width + LATER.size, device=x.device).view(torch.int32)")
+    outline = Outline(text)
+    node = next(one for one in ast.walk(outline.tree) if isinstance(one, ast.Return) and "LATER" in ast.unparse(one))
+    span = outline.span(node)
+    fact = Fact(FactKind.REBUILT_CONSTANT, "block.py", "", span, (1, 1), "", "", "", Confidence.LIKELY, Heat(HeatLevel.CALL), "")
+    place = Place(fact, cst.Name("x"), outline, None)  # type: ignore[arg-type]  # no value is asked for
+    assert changing_names(place, node) == {"WINDOW", "CONFIG", "width", "LATER", "x"}

@@ -265,3 +265,13 @@ def is_spelled_as_number(index: ast.expr) -> bool:
         case ast.Call(func=ast.Name(id=name)):
             return name in NUMBERS
     return False
+
+
+def changing_names(place: Place, node: ast.AST) -> frozenset[str]:
+    """The names of an expression that may mean, or hold, something else in another call: of the functions around it, of globals that are
+    bound anew, and of objects of the module whose attributes are read."""
+    around = bound_in(*(one for one in place.path if isinstance(one, (*FUNCTIONS, *COMPREHENSIONS))))
+    rebound = {name for one in ast.walk(place.outline.tree) if isinstance(one, ast.Global) for name in one.names}
+    parts = [chain(one).partition(".")[0] for one in ast.walk(node) if isinstance(one, ast.Attribute | ast.Subscript)]
+    held = {root for root in parts if root and not place.outline.meaning(root, place.path)}
+    return names_in(node) & (around | rebound | held)

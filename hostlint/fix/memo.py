@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 from hostlint.fix.hoist import STRUCTURE, expression, hoist_edits
 from hostlint.fix.kept_text import REDUCED, assumed_defaults, kept_call
-from hostlint.fix.loops import bound_in, chain, names_in
+from hostlint.fix.loops import chain, changing_names, names_in
 from hostlint.fix.sums import is_number
 from hostlint.model import Applicability, HeatLevel, Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from hostlint.fix.loops import Function
     from hostlint.fix.place import Place
     from hostlint.model import Edit, Fix
 
@@ -94,12 +93,11 @@ def _others(place: Place) -> Iterator[Fix]:
 
 
 def _kept(place: Place, node: ast.expr) -> Fix | None:
-    function = place.function
-    if function is None or any(isinstance(one, STRUCTURE) for one in ast.walk(node)):
+    if place.function is None or any(isinstance(one, STRUCTURE) for one in ast.walk(node)):
         return None
     if place.outline.meaning("torch", ()) != "torch" or place.outline.meaning("torch", place.path) != "torch":
         return None
-    keys = _keys(place, node, function)
+    keys = _keys(place, node)
     if keys is None:
         return None
     helper = _keeper(place)
@@ -174,11 +172,10 @@ def _is_there(place: Place) -> bool:
     return any(ast.dump(one) == wanted for one in place.outline.tree.body)
 
 
-def _keys(place: Place, node: ast.expr, function: Function) -> list[ast.expr] | None:
+def _keys(place: Place, node: ast.expr) -> list[ast.expr] | None:
     """The parts of a constant that may differ from call to call, in order; None where one may be no plain value."""
-    local = bound_in(function)
     found: list[ast.expr] = []
-    for part in _parts(node, local):
+    for part in _parts(node, changing_names(place, node)):
         if part is None or not _is_plain(place, node, part):
             return None
         found.append(part)
@@ -300,7 +297,7 @@ def kept_on_device(place: Place) -> Fix | None:
     if node is None or place.function is None:
         return None
     others = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)} - numbers - names_in(*_places(node))
-    return None if others & bound_in(place.function) else hoisted_or_kept(place)
+    return None if others & changing_names(place, node) else hoisted_or_kept(place)
 
 
 def _places(node: ast.expr) -> list[ast.expr]:
