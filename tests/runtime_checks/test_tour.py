@@ -27,9 +27,10 @@ def stops() -> Iterator[tuple[str, list[str]]]:
 
 @pytest.fixture
 def shell(tmp_path: Path) -> dict[str, str]:
-    """An environment where `python` and `hostlint` are those that run this test; the files of the tour lie in `tmp_path`."""
-    for file in ("docs/tour.py", "tests/faulty_models/wan_dmd.py"):
-        (tmp_path / file).parent.mkdir(parents=True)
+    """An environment where `python` and `hostlint` are those that run this test; the files of the tour lie in `tmp_path`, a checkout."""
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    for file in (".gitignore", "docs/tour.py", "tests/faulty_models/wan_dmd.py"):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / file, tmp_path / file)
     (tmp_path / "bin").mkdir()
     for name, words in (("python", ""), ("hostlint", " -m hostlint")):
