@@ -2,6 +2,8 @@
 import torch
 from torch import nn
 
+from checks import verify
+
 
 class Merge(nn.Module):
     def __init__(self, side: torch.cuda.Stream, corpus, kind: str):

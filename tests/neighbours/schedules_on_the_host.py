@@ -1,4 +1,6 @@
 """Schedulers: the times of one that keeps its tables on the host are the host's, those of one that moves them up are the device's."""
+import math
+
 import torch
 
 
@@ -50,3 +52,28 @@ class MixedScheduler:
         if timestep == 0:  # expect: HL103
             return sample
         return sample * float(sigma)  # ok: the sigmas are the host's
+
+
+class ScaledScheduler:
+    def __init__(self, shift, train_steps):
+        self.shift = shift
+        self.train_steps = train_steps
+        self.timesteps: torch.Tensor | None = None
+
+    def set_timesteps(self, count: int):
+        self.sigmas = torch.linspace(1.0, 0.0, count)
+        if self.shift > 2:
+            self.sigmas = torch.flip(self.sigmas, dims=[0])
+        if self.shift > 1:
+            mu = self.shift_of(count)
+            self.sigmas = math.exp(mu) / (math.exp(mu) + (1 / self.sigmas - 1))
+        else:
+            self.sigmas = self.shift * self.sigmas / (1 + (self.shift - 1) * self.sigmas)
+        if count > 3:
+            self.sigmas = 1 - self.sigmas
+        self.timesteps = self.sigmas * self.train_steps
+
+    def step(self, model_output, timestep, sample):
+        if isinstance(timestep, torch.Tensor):
+            timestep = timestep.cpu()  # ok: out of its own table, which is scaled in place
+        return sample + model_output * timestep
