@@ -211,12 +211,15 @@ class Backend:
 @pytest.mark.parametrize("name", [
     "_forward_npu_decode", "launch_ascendc_exchange", "run_xpu", "on_idle", "check_during_idle",
     "_compact_pending_pages", "make_room", "_relocate_to_positions", "maybe_defragment", "reclaim_slots",
+    "_maybe_record_confidence", "maybe_log_lengths",
 ])  # fmt: skip
 def test_functions_for_other_accelerators_idle_times_and_full_pools_are_cool(name: str) -> None:
     assert heats(OTHERS.format(name=name)) == {"then": "call", "other": "request"}
 
 
-@pytest.mark.parametrize("name", ["_forward_cuda_decode", "count_inputs", "get_idle_batch", "descend", "compact_mask", "relocated"])
+@pytest.mark.parametrize("name", [
+    "_forward_cuda_decode", "count_inputs", "get_idle_batch", "descend", "compact_mask", "relocated", "maybe_scale", "maybe_logits",
+])  # fmt: skip
 def test_names_that_only_resemble_them_stay_hot(name: str) -> None:
     assert heats(OTHERS.format(name=name)) == {"then": "call", "other": "call"}
 

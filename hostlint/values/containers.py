@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from hostlint.values.conventions import SETTINGS
 from hostlint.values.detail import Items, ListOf, Literal, Mapping
 from hostlint.values.lattice import NUMPY, PYTHON, UNKNOWN, element, join_all
 from hostlint.values.value import Place, Value
@@ -36,6 +37,8 @@ def subscript(base: Value, index: Value) -> Value:
 
 def _tensor_item(base: Value, index: Value) -> Value:
     """x[i]: 0-dim where x is 1-D and i one integer; a mask or an index tensor keeps a dimension."""
+    if isinstance(index.detail, Literal) and isinstance(index.detail.value, str) and SETTINGS.search(index.detail.value):
+        return UNKNOWN  # `layout["seq_len"]`: a dictionary after all, and a number in it
     single = index.place is Place.PYTHON and (index.rank0 or (index.is_tensor and index.rank0)) and not isinstance(index.detail, Items)
     scalar_tensor = index.is_tensor and index.rank0 is True and index.boolean is not True
     if base.vector and (single or scalar_tensor):

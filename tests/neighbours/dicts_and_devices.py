@@ -37,3 +37,13 @@ class Place(nn.Module):
         if not self.use_gpu:
             return x * self.kept.max().item()  # ok: off the accelerator
         return x * self.kept.min().item()  # expect: HL101
+
+
+class Packed(nn.Module):
+    def forward(self, x, layouts, tables):
+        for sample, layout in enumerate(layouts):
+            x = x[sample : layout["encoder_seq_len"]]  # ok: a number of the layout
+            x = x[: layout["shift_size"]] + x[: layout["row_index"]]  # ok: numbers of the layout
+            if layout["rows"].any():  # expect: HL103
+                x = x + 1
+        return x[: tables["counts"].max()]  # expect: HL107
