@@ -265,14 +265,17 @@ def test_a_loop_over_kinds_of_work_has_one_pass_most_often() -> None:
 
 def test_the_same_expression_twice_is_one_finding() -> None:
     assert in_loop("x = x + image.half()", "x = x * image.half()") == [(0, [1], Confidence.LIKELY)]
+    tested = ["x = x + (image.half() if image is not None else x)", "x = x * (image.half() if image is not None else x)"]
+    assert in_loop(*tested) == [(0, [1], Confidence.LIKELY)]
     assert in_loop("x = x + torch.cat([image, image])", "x = x * image.half()") == [(0, [], Confidence.LIKELY), (1, [], Confidence.LIKELY)]
 
 
 def test_a_cast_to_the_type_of_another_tensor_may_be_free() -> None:
     for cast in ("image.to(time_ids.dtype)", "image.to(dtype=time_ids.dtype)"):
         assert in_loop(f"x = x + {cast}") == [(0, [], Confidence.POSSIBLE)], cast
-    masked = LOOP.replace("image.cuda()", "net.apply_mask(image.cuda())").replace("{body}", "x = x + image.to(time_ids.dtype)")
-    assert [one.confidence for one in found(masked, "HL302")] in ([Confidence.POSSIBLE], [])
+    masked = LOOP.replace("image, time_ids = image.cuda()", "image, time_ids = (with_mask(image) if guided else with_mask(x))")
+    masked = masked.replace("{body}", "x = x + image.to(time_ids.dtype)") + "\n\ndef with_mask(one):\n    return one.cuda() * 2\n"
+    assert [one.confidence for one in found(masked, "HL302")] == [Confidence.POSSIBLE]
     assert in_loop("x = x + image.to(torch.float16)") == [(0, [], Confidence.LIKELY)]
     assert in_loop("x = x + image.to(time_ids.dtype).exp()") == [(0, [], Confidence.LIKELY)]
 
@@ -308,8 +311,8 @@ HANDFUL = MODEL.replace("Rope", "Attention")
 
 
 def test_a_handful_of_elements_is_a_trifle_in_a_block_too() -> None:
-    few = HANDFUL.replace("{body}", "out = seen[:, None] * 4 + torch.arange(4, device=x.device)")
-    assert [one.confidence for one in found(few)] in ([Confidence.POSSIBLE], [])
+    few = HANDFUL.replace("{body}", "out = torch.arange(4, device=x.device).exp()")
+    assert [one.confidence for one in found(few)] == [Confidence.POSSIBLE]
     rows = HANDFUL.replace("{body}", "out = torch.exp(torch.arange(rows, device=x.device))")
     assert [one.confidence for one in found(rows)] == [Confidence.LIKELY]
 
@@ -345,3 +348,62 @@ class Net(nn.Module):
         return x
 """
     assert [(one.span.line, [part.line for part in one.parts]) for one in found(text, "HL310")] == [(13, [14, 15])]
+
+
+ROTARY = """\
+import torch
+from torch import nn
+
+
+class Attention(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.width = width
+        self.mix = nn.Linear(width, width)
+
+    def forward(self, x, positions):
+        powers = torch.arange(0, self.width, 2, device=x.device) / self.width
+        turned = positions.float()[:, None] * powers
+        table = {table}
+        return self.mix(x) * table
+
+
+class Net(nn.Module):
+    def __init__(self, width: int, depth: int):
+        super().__init__()
+        self.layers = nn.ModuleList(Attention(width) for _ in range(depth))
+
+    def forward(self, x, positions):
+        for layer in self.layers:
+            x = layer(x, positions)
+        return x
+"""
+
+
+def test_what_a_block_makes_of_constants_and_what_all_blocks_share_is_one_finding() -> None:
+    findings, _ = scan_text(ROTARY.replace("{table}", "torch.cat((turned, turned), -1)"), "model.py")
+    told = [one for one in findings if one.code[:3] == "HL3"]
+    assert [(one.code, one.span.line, [part.line for part in one.parts]) for one in told] == [("HL301", 12, [13, 14])]
+    findings, _ = scan_text(ROTARY.replace("{table}", "torch.cat((turned, x), -1)"), "model.py")
+    assert {one.code for one in findings} >= {"HL301", "HL303"}
+
+
+def test_a_table_of_a_handful_of_places_is_possible() -> None:
+    text = """\
+import torch
+from torch import nn
+
+
+def grid(size, start, device):
+    rows = torch.arange(start[0], start[0] + size[0], device=device)
+    columns = torch.arange(start[1], start[1] + size[1], device=device)
+    return torch.stack(torch.meshgrid(rows, columns))
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return x + grid({size}, (0, 0), device=x.device)
+"""
+    assert [one.confidence for one in found(text.replace("{size}", "(1, 1)"), "HL308")] == [Confidence.POSSIBLE]
+    assert [one.confidence for one in found(text.replace("{size}", "(x.shape[1], 1)"), "HL308")] == [Confidence.LIKELY]
+    assert [one.confidence for one in found(text.replace("{size}", "(64, 64)"), "HL308")] == [Confidence.LIKELY]

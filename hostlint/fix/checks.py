@@ -110,7 +110,7 @@ def _covers(patch: Patch, entry: Entry, offset: int) -> bool:
 
 def _is_part(patch: Patch, entry: Entry, code: str, offset: int) -> bool:
     """Whether a finding was told with a mended one, as another place of the same cause: it is next."""
-    parts = entry.finding.parts if entry.finding.code == code else ()
+    parts = entry.finding.parts if entry.finding.code[:3] == code[:3] else ()
     return any(start <= offset < end for start, end in map(patch.moved_span, parts))
 
 

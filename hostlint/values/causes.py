@@ -1,9 +1,12 @@
 """One cause, one finding: works of a function that go into one another, or bind one name in several branches, are told together."""
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from hostlint.facts.fact import Repeated
 from hostlint.facts.graph import Op
+from hostlint.facts.kinds import FactKind
 from hostlint.model import Span
 from hostlint.values.rebuilt import reachable
 
@@ -13,6 +16,9 @@ if TYPE_CHECKING:
     from hostlint.facts.graph import FunctionGraph
     from hostlint.facts.schema import Call
     from hostlint.facts.spans import Spot
+    from hostlint.values.judging import Meeting
+
+PARTS = frozenset({FactKind.REBUILT_CONSTANT, FactKind.CAST_PER_BLOCK})  # of what a block computes from them
 
 
 class Work(NamedTuple):
@@ -69,3 +75,23 @@ def spokesman(graph: FunctionGraph, works: Sequence[Work]) -> Work:
 def others(told: Spot, works: Sequence[Work]) -> tuple[Span, ...]:
     """The places in other statements."""
     return tuple(dict.fromkeys(Span(*work.spot.span) for work in works if work.spot.statement != told.statement))
+
+
+def joined(graph: FunctionGraph, found: Sequence[Meeting]) -> list[Meeting]:
+    """The findings, without those that go into what every block computes again: the first of them is told with the lines of the rest."""
+    left = list(found)
+    for whole in [one for one in found if one.kind is FactKind.SAME_PER_BLOCK]:
+        below = reachable(graph, [whole.site.node])
+        parts = [one for one in left if one.kind in PARTS and one.site.node in below and one.confidence == whole.confidence]
+        if parts:
+            first, *rest = [*parts, whole]
+            places = [place for one in rest for place in (_span(one), *(one.repeated.others if one.repeated is not None else ()))]
+            kept = first.repeated or Repeated()
+            told = replace(first, repeated=replace(kept, others=tuple(dict.fromkeys([*kept.others, *places]))))
+            left = [told if one is first else one for one in left if one is first or one not in rest]
+    return left
+
+
+def _span(meeting: Meeting) -> Span:
+    site = meeting.site
+    return Span(site.line, site.column, site.end_line, site.end_column)

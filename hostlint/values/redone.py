@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from hostlint.facts.kinds import FactKind
 from hostlint.values.block_casts import BlockCasts
 from hostlint.values.block_work import BlockConstancy, BlockWork
+from hostlint.values.causes import joined
 from hostlint.values.chains import Chains
 from hostlint.values.constancy import Constancy
 from hostlint.values.environment import Environment
@@ -46,6 +47,7 @@ class Redone:
     """Finds work that is redone in the functions of a project."""
 
     def __init__(self, evaluator: Evaluator, loops: StepLoops) -> None:
+        self._evaluator = evaluator
         self._index = evaluator.index
         constancy = Constancy(evaluator, loops)
         worth = Worth(evaluator, constancy, loops)
@@ -69,15 +71,13 @@ class Redone:
         """What the hot places of one function compute again."""
         if any(KERNELS.search(decorator) for decorator in self._index.function(fid).decorators):
             return
-        rebuilt = list(self._rebuilt.meetings(fid, is_hot, places))
-        if rebuilt and self._size_tables.is_told_at_calls(fid):
-            rebuilt = []
-        yield from rebuilt
-        told = {meeting.site.first_line for meeting in rebuilt}  # one cause, one finding
+        found = list(self._rebuilt.meetings(fid, is_hot, places))
+        if found and self._size_tables.is_told_at_calls(fid):
+            found = []
         for finder in (self._hoisted, self._blocks, self._casts, self._projected):  # what says more of a statement speaks first
-            found = [meeting for meeting in finder.meetings(fid, is_hot, places) if meeting.site.first_line not in told]
-            yield from found
-            told |= {meeting.site.first_line for meeting in found}
+            told = {meeting.site.first_line for meeting in found}
+            found += [meeting for meeting in finder.meetings(fid, is_hot, places) if meeting.site.first_line not in told]
+        yield from joined(self._evaluator.graph_of(fid), found) if len(found) > 1 else found
         yield from self._feeds.meetings(fid, is_hot, places)
         yield from self._size_tables.meetings(fid, is_hot, places)
         yield from self._value_keys.meetings(fid, is_hot, places)

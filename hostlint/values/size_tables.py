@@ -51,6 +51,7 @@ BUILDERS = re.compile(
 ROTARY = re.compile(r"(^|[._])(rope|rotary\w*|pos_embed\w*)$")
 MEMO = re.compile(r"cache|memo", re.IGNORECASE)
 CONTAINERS = frozenset({"get", "pop", "setdefault", "append", "add", "update", "move_to_end"})
+HANDFUL = 8  # along an axis
 LEAST = 2  # calls and writes that make something: one alone is rebuilt-constant's business
 DEPTH = 3
 
@@ -77,7 +78,18 @@ class SizeTables:
                 if spot is not None:
                     name = self._evaluator.index.function(target).name
                     why = f"`{name}` makes tensors of sizes alone"
-                    yield Meeting(FactKind.SIZE_TABLE, site_of(call, spot), call.chain, why, Confidence.LIKELY, UNMEASURED, name)
+                    confidence = Confidence.POSSIBLE if self._is_handful(fid, call) else Confidence.LIKELY
+                    yield Meeting(FactKind.SIZE_TABLE, site_of(call, spot), call.chain, why, confidence, UNMEASURED, name)
+
+    def _is_handful(self, fid: FunctionId, call: Call) -> bool:
+        """Sizes that the source gives in numbers, all of them small: `grid(size=(1, 1, 1), device=device)`."""
+        frame = self._evaluator.frame(fid)
+        item: Any = frame.graph.nodes[call.node]
+        details = [frame.value(node).detail for node in (*item[3], *(value for _, value in item[4]))]
+        details += [part.detail for one in details if isinstance(one, Items) for part in one.items]
+        sizes = [one for one in details if not isinstance(one, (Device, Dtype, Items))]
+        numbers = [one.value for one in sizes if isinstance(one, Literal) and isinstance(one.value, int)]
+        return len(numbers) == len(sizes) and max(numbers, default=HANDFUL) < HANDFUL
 
     def _grows(self, fid: FunctionId) -> bool:
         return any(GROWING.search(param.name) for param in self._evaluator.index.function(fid).params)

@@ -178,6 +178,8 @@ class Worth:
 def tensor_name(frame: Frame, node: int) -> str:
     """The name that a tensor was read through, also as another shape or type; "" for what a call gave."""
     item: Any = frame.graph.nodes[node]
+    if item[0] == Op.PHI:
+        return next((name for part in item[2] if part < node and (name := tensor_name(frame, part))), "")
     while item[0] == Op.CALL:
         callee: Any = frame.graph.nodes[item[2]]
         if callee[0] != Op.ATTR or callee[3] not in METHODS:
