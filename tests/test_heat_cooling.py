@@ -193,7 +193,7 @@ def test_recursion_does_not_warm_rare_work() -> None:
     [
         "tests/test_model.py", "pkg/tests/helpers.py", "conftest.py", "benchmarks/run.py", "bench_decode.py", "convert_weights.py",
         "pkg/exporters/graph.py", "pkg/integrations/executorch.py", "pkg/onnx/model.py",
-        "pkg/canary/perturb/slots.py", "pkg/fault_injection.py",
+        "pkg/canary/perturb/slots.py", "pkg/fault_injection.py", "pkg/tools/quantize_actions.py",
     ],
 )
 def test_tests_benchmarks_and_converters_are_cold(path: str) -> None:

@@ -221,3 +221,16 @@ def test_a_common_name_says_who_is_called_only_with_its_receiver(name: str) -> N
 def test_a_rare_name_says_who_is_called() -> None:
     calls = SERVES.replace("latents = self.scheduler.step(latents, t)", "self.scheduler.shift_moments(latents)")
     assert heats("pkg.parts.flow", SOMEBODY.format(name="shift_moments"), calls) == {"at_scheduler": "call", "at_other": "call"}
+
+
+@pytest.mark.parametrize(("name", "heat"), [
+    ("ComposedPipelineBase", "request"), ("LoraPipelineMixin", "request"), ("EncodingStage", "request"), ("PipelineBlock", "call"),
+    ("Based", "call"),
+])  # fmt: skip
+def test_a_pipeline_serves_a_request_whatever_its_class_is_the_base_of(name: str, heat: str) -> None:
+    assert heats("pkg.composed", f"""
+    class {name}:
+        def forward(self, batch):
+            at_forward()
+            return self.executor.run_all(batch)
+    """) == {"at_forward": heat}

@@ -68,7 +68,7 @@ _OFF_DEVICE_FILE = re.compile(r"(^|/)(mlx|mps|cpu)(/|\.py$)|(^|/)mlx_[^/]*\.py$"
 # Other accelerators than the measured kind: whether their hosts wait is not known.
 _OTHER_DEVICE_FILE = re.compile(r"(^|/)([^/]*_)?(npu|xpu|hpu|mlu|musa|tpu|xla|neuron|ascend)(_[^/]*)?(/|\.py$)")
 _OTHER_DEVICE = re.compile(r"(^|_)(npu|xpu|hpu|mlu|musa|tpu|xla|neuron|ascend\w*)(_|$)")
-_TOOL_FILE = re.compile(r"(^|/)(setup|hubconf|convert_[^/]*|export_[^/]*)\.py$|(^|/)(exporters?|onnx|executorch|torchscript)(/|\.py$)")
+_TOOL_FILE = re.compile(r"(^|/)(setup|hubconf|(convert|export|quantize)_[^/]*)\.py$|(^|/)(exporters?|onnx|executorch|torchscript)(/|\.py$)")
 _KEPT = re.compile(r"(^|\.|_)(lru_cache|cache|cached|cachedmethod|cached_property|cached_function|memoi[sz]e|run_once)(_\w+)?(\(\))?$")
 _FOR_GOOD = re.compile(r"(^|\.|_)(lru_cache|cache|cached_function|memoi[sz]e|run_once)(_\w+)?(\(\))?$")
 

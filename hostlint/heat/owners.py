@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from hostlint.index import ClassId, FunctionId, ProjectIndex
 
-_REQUEST_OWNER = re.compile(r"(Stage|Pipeline|Worker|Server|Handler|Client|Endpoint|Service)$")
+_REQUEST_OWNER = re.compile(r"(Stage|Pipeline|Worker|Server|Handler|Client|Endpoint|Service)(Base|Mixin|Impl)?$")
 _REQUEST_METHODS = frozenset({"forward", "__call__", "run", "generate", "execute"})
 _CODEC = re.compile(r"Auto[Ee]ncoder|VAE|Vae(?![a-z])|VQModel|Vocoder|HifiGan|HiFiGAN|Safety\w*Checker")
 _ENCODERS = re.compile(r"(^|\.)((text|prompt|image|vision)_)?encoders?(\.|$)")  # modules and folders of them
