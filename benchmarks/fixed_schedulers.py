@@ -114,7 +114,8 @@ def _told(given: argparse.Namespace, said: list[str], original: Path, scratch: P
         for one in differing.values():
             print(f"    {one[:300]}")
     total, executed = sum(map(len, changed.values())), sum(len(lines & ran.get(name, set())) for name, lines in changed.items())
-    print(f"{len(said)} fixes in {sum(bool(lines) for lines in changed.values())} files; {executed} of {total} changed lines ran")
+    noted = "" if given.quick else f"; {executed} of {total} changed lines ran"
+    print(f"{len(said)} fixes in {sum(bool(lines) for lines in changed.values())} files{noted}")
     print(f"{same} of {len(rows)} classes equal")
     if given.json:
         given.json.write_text(json.dumps({"classes": rows, "fixes": said, "changed_lines": total, "run": executed}, indent=1) + "\n")

@@ -152,4 +152,3 @@ def _is_tested(function: Function, node: ast.AST, above: dict[ast.AST, ast.AST],
         case ast.Assign(targets=[ast.Name(id=name)]) if depth == 0 and not shared_with_nested(function, name):
             return all(_is_tested(function, one, above, 1) for one in loads_of(function, name))
     return False
-
