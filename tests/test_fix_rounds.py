@@ -5,7 +5,8 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pytest
 
 from hostlint.cache import digest
 from hostlint.fix import rounds
@@ -15,9 +16,6 @@ from hostlint.project import SourceFile
 from hostlint.scan import Outcome
 from hostlint.settings import Options, resolve
 from hostlint.sources import Sources
-
-if TYPE_CHECKING:
-    import pytest
 
 Make = Callable[[str, int, "re.Match[str]"], "Fix | None"]
 FILE = Path("/nowhere/mod.py")
@@ -319,8 +317,8 @@ class Folder:
         return Outcome(ScanResult(tuple(found)), settings, Sources(self.folder), sources, digests)
 
     def _findings(self, name: str, text: str) -> list[Finding]:
-        def make(text: str, line: int, found: re.Match[str]) -> Fix:  # the arguments are written anew, as they are
-            return exact(Edit(span(line, found), f"good{found[2] or ''}"))
+        def make(text: str, line: int, found: re.Match[str]) -> Fix | None:  # the arguments are written anew, as they are
+            return exact(Edit(span(line, found), f"good{found[2] or ''}")) if "stuck" not in text else None
 
         findings = Scanner(text, make)({}).result.findings
         return [replace(one, path=name) for one in findings]
@@ -348,3 +346,21 @@ def test_what_a_fix_brings_to_light_in_another_file_is_mended_too(tmp_path: Path
     result = Fixer(folder, Wanted()).run()
     assert folder.told == [["a.py", "b.py", "c.py"], ["a.py"], ["a.py", "b.py", "c.py"], ["c.py"], ["a.py", "b.py", "c.py"]]
     assert {one.source.path for one in result.files} == {"a.py", "c.py"}
+
+
+@pytest.mark.parametrize("guilty", ["a", "b", "d"])
+def test_a_finding_that_comes_to_another_file_takes_the_fix_back_that_brings_it(tmp_path: Path, guilty: str) -> None:
+    folder = folder_of(tmp_path, a="x = bad\n", b="x = bad(bad(1))\n", c="x = 1\n", d="y = bad\n")
+    folder.also = lambda texts: {"c.py": "x = bad  # stuck\n"} if "good" in texts[f"{guilty}.py"] else {}
+    result = Fixer(folder, Wanted()).run()
+    assert {one.source.path for one in result.files} == {"a.py", "b.py", "d.py"} - {f"{guilty}.py"}
+    assert {(one.finding.path, one.withheld) for one in result.left} == {(f"{guilty}.py", "HL201 rule-HL201 would come in c.py")}
+    assert len(result.mended) == 4 - len(result.left)
+
+
+def test_a_finding_that_comes_by_no_fix_takes_none_back(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, a="x = bad\n", c="x = 1\n")
+    folder.also = lambda texts: {"c.py": "x = bad  # stuck\n"} if len(folder.told) > 1 else {}
+    result = Fixer(folder, Wanted()).run()
+    assert [one.source.path for one in result.files] == ["a.py"]
+    assert [one.finding.path for one in result.left] == ["c.py"]
