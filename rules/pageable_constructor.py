@@ -19,10 +19,10 @@ the host waits until it is done, also for a single number.
 `torch.full((), 3.0, ...)`, `x.new_tensor([0])` becomes `x.new_full((1,), 0)`. It is exact for literals and for proved ints: both
 forms take the default dtype for a float, int64 for an int and bool for a truth value, both round to half precision through
 float32, and the size is the list's. The dtype of an int that is written down is stated. Proved ints count something (a loop's
-passes, lengths, sizes), and stay below 2**53 for that: past int64 the two forms raise different errors. A float literal past
-float32's range stays (`torch.tensor` gives inf, `torch.full` raises). Other numbers are for review: a NumPy float64 scalar gives
-float64 in one form and float32 in the other, and one that is too large raises. A name of unknown type is taken for a number where
-one stands in for it (`config.scale or 0.5`, `def decode(x, scale=0.5)`).
+passes, lengths, sizes), and stay below 2**53 for that: past int64, and for None, the two forms raise different errors. A float
+literal past float32's range stays (`torch.tensor` gives inf, `torch.full` raises). Other numbers are for review: a NumPy float64
+scalar gives float64 in one form and float32 in the other, and one that is too large raises. A name of unknown type is taken for a
+number where one stands in for it (`config.scale or 0.5`, `def decode(x, scale=0.5)`).
 
 A list of literals goes before its loop, or through two small functions that the fix adds to the module: `kept_table((0.1, 0.2), device=d)`
 uploads it once for each device and dtype and hands the same tensor out from then on; the same constructor gets the same numbers. A compiler
