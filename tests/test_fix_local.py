@@ -357,3 +357,15 @@ def test_a_fill_that_is_cast_to_ints_is_exact_where_every_dtype_holds_it(form: s
 @pytest.mark.parametrize("dtype", ["torch.float16", "torch.double", "torch.bfloat16"])
 def test_a_fill_that_is_cast_to_floats_is_exact(dtype: str) -> None:
     assert statement(f"y = torch.full((4,), -0.1).to(d, {dtype})", review=False)[0] == f"y = torch.full((4,), -0.1, device=d).to({dtype})"
+
+
+FORMS = [
+    ("y = torch.tensor(\n    count,\n    device=d,\n)", "y = torch.full(\n    (),\n    count,\n    device=d,\n)"),
+    ("y = torch.tensor(\n    [count], device=d\n)", "y = torch.full(\n    (1,), count, device=d\n)"),
+    ("y = torch.tensor(\n    [0.5],  # half\n    device=d,\n)", "y = torch.full(\n    (1,), 0.5,  # half\n    device=d,\n)"),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), FORMS)
+def test_a_fill_has_the_form_of_the_constructor(before: str, after: str) -> None:
+    assert statement(before, review=False)[0] == after

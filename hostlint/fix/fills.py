@@ -78,7 +78,15 @@ def fill_edits(place: Place, call: cst.Call, known: Known) -> tuple[tuple[Edit, 
     if name is None:
         return None
     dtype = _dtype(place, call, fill)
-    return (name, place.replace(f"{fill.size}, {fill.number}{dtype}", data), *more), fill
+    return (name, place.replace(f"{fill.size}{_between(place, data)}{fill.number}{dtype}", data), *more), fill
+
+
+def _between(place: Place, argument: cst.Arg) -> str:
+    """What parts two arguments: a line's end where the one before them had its line for itself."""
+    span = place.span(argument)
+    line = place.outline.lines[span.line - 1]
+    alone = span.line == span.end_line and not line[: span.column - 1].strip() and line[span.end_column - 1 :].strip() == ","
+    return f",\n{line[: span.column - 1]}" if alone else ", "
 
 
 def _dtype(place: Place, call: cst.Call, fill: Fill) -> str:
