@@ -14,6 +14,10 @@ The result has as many rows as the mask has true elements, so torch runs `nonzer
 - A known count: `torch.nonzero_static(mask, size=n)`.
 - Groups (experts, classes): sort by group once, or `index_add_` and a one-hot product.
 
+`hostlint fix --review` does so where all calls in a step loop of the file pass the same mask: a small function that it adds to the module,
+`select_masked(x, mask)`, finds the positions once for each mask and state of it (torch counts writes in place, save in inference mode) and
+gathers by them, in the same order; trailing dimensions of the elements stay together, as `masked_select(mask.unsqueeze(-1))` has them.
+
 ## Not flagged
 Integer indices on the device; slices; a boolean mask on the host used for reading; host tensors and NumPy arrays; `torch.where` with
 three arguments; `x[mask] = number`, which torch turns into `masked_fill`.
@@ -37,6 +41,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
+from hostlint.fix.kept_positions import kept_selection
 from hostlint.rule import Example, Problem, Rule
 from hostlint.syntax import ELEMENTWISE, around, bare, function, masked, operand, reads_through, unmasked, walk
 from hostlint.wording import text, waits, whole
@@ -168,6 +173,7 @@ RULE = Rule(
     summary="reading through a boolean mask on the device waits for the number of true elements",
     kinds=(FactKind.MASK_READ,),
     check=check,
+    fix=kept_selection,
     examples=(
         Example(
             bad="""\
