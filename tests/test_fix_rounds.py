@@ -364,3 +364,19 @@ def test_a_finding_that_comes_by_no_fix_takes_none_back(tmp_path: Path) -> None:
     result = Fixer(folder, Wanted()).run()
     assert [one.source.path for one in result.files] == ["a.py"]
     assert [one.finding.path for one in result.left] == ["c.py"]
+
+
+def test_findings_of_files_that_were_not_given_are_no_matter(tmp_path: Path) -> None:
+    """A hook is told of them too, where a given file heats them."""
+
+    @dataclass
+    class Hook(Folder):
+        def __call__(self, texts: Mapping[Path, str], only: Collection[Path] | None = None) -> Outcome:
+            outcome = super().__call__(texts, only)
+            heated = self._findings("other.py", "x = bad  # stuck\n") if texts else []
+            return replace(outcome, result=ScanResult((*outcome.result.findings, *heated)))
+
+    folder = folder_of(tmp_path, a="x = bad\n", b="y = 1\n")
+    result = Fixer(Hook(folder.texts, folder.folder), Wanted()).run()
+    assert [one.source.path for one in result.files] == ["a.py"]
+    assert [one.finding.path for one in result.left] == ["other.py"]

@@ -11,6 +11,7 @@ from hostlint.cache import digest
 from hostlint.confirm.grade import urgency
 from hostlint.fix.checks import Comments, Entry, compare, trouble_of
 from hostlint.fix.edits import Patch, Text, joined
+from hostlint.fix.elsewhere import Elsewhere, Since, place_of
 from hostlint.fix.files import Original, UnfixableError, decoded
 from hostlint.model import Applicability, Edit, FileError, Finding
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from hostlint.scan import Outcome
 
 MOST_ROUNDS = 50
-MOST_SEARCHES = 8  # for the fix that brought a finding to another file
 _Key = tuple[str, str, str, str]
 
 
@@ -118,15 +118,6 @@ class _Files:
 
 
 @dataclass
-class _Since:
-    """A file as it was when all files were scanned, and what was mended in it after that."""
-
-    text: str
-    entries: list[Entry]
-    mended: list[Entry] = field(default_factory=list)
-
-
-@dataclass
 class Fixer:
     """One run of the fixer. `standard` is what came on standard input, if that is scanned."""
 
@@ -137,8 +128,10 @@ class Fixer:
     _mended: dict[str, list[Finding]] = field(default_factory=dict)
     _known_errors: set[tuple[str, str]] = field(default_factory=set)
     _stale: bool = False  # whether texts changed since all files were scanned
-    _since: dict[str, _Since] = field(default_factory=dict)  # what was changed since then
-    _searches: int = 0
+    _elsewhere: Elsewhere = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._elsewhere = Elsewhere(self.scan)
 
     def run(self) -> Result:
         outcome = self.scan({})
@@ -209,7 +202,8 @@ class Fixer:
         kept = {path: pair for path, pair in patches.items() if path not in refused}
         for path, (patch, mended) in kept.items():
             self._mended.setdefault(path, []).extend(one.finding for one in mended)
-            self._since.setdefault(path, _Since(patch.before.text, list(entries[path]))).mended.extend(mended)
+            since = Since(files.given[path].file, patch.before.text, list(entries[path]))
+            self._elsewhere.since.setdefault(path, since).mended.extend(mended)
         carried = _carried(files, kept, entries, outcome)
         others = {path: list(here) for path, here in entries.items() if path in refused or not (whole or path in patches)}
         return outcome, {**carried, **others}
@@ -218,40 +212,20 @@ class Fixer:
         self, files: _Files, before: Mapping[str, Sequence[Entry]], outcome: Outcome, entries: dict[str, list[Entry]]
     ) -> dict[str, list[Entry]]:
         """What is found now; where a finding came to a file by a fix in another one, without that file's fixes."""
-        known = {(path, _place(one.finding)) for path, here in before.items() for one in here}
-        fresh = (one for one in outcome.result.findings if (one.path, _place(one)) not in known)
+        known = {(path, place_of(one.finding)) for path, here in before.items() for one in here}
+        fresh = (one for one in outcome.result.findings if one.path in files.given and (one.path, place_of(one)) not in known)
         came = next((one for one in fresh if not self.wanted.covers(Entry(one)) or _key(one) in self._withheld), None)
-        culprit = self._culprit(files, came) if came is not None and self._searches < MOST_SEARCHES else None
+        culprit = self._elsewhere.culprit(files.overlay(), came, files.given[came.path].file) if came is not None else None
         if came is None or culprit is None:
-            self._since.clear()
+            self._elsewhere.since.clear()
             return entries
-        since = self._since.pop(culprit)
+        since = self._elsewhere.since.pop(culprit)
         files.texts[culprit] = since.text
         for one in since.mended:
             self._withheld[_key(one.finding)] = f"{came.code} {came.name} would come in {came.path}"
             self._mended[culprit].remove(one.finding)
         self._stale = True
         return {**{path: list(here) for path, here in before.items()}, culprit: since.entries}
-
-    def _culprit(self, files: _Files, came: Finding) -> str | None:
-        """The changed file without whose fixes a finding does not come; None where it comes without any."""
-        self._searches += 1
-        changed = list(self._since)
-        few, many = 0, len(changed)  # it comes without the first few files' fixes, and not without the first many ones'
-        if not changed or self._comes(files, came, changed):
-            return None
-        while many - few > 1:
-            middle = (few + many) // 2
-            few, many = (middle, many) if self._comes(files, came, changed[:middle]) else (few, middle)
-        return changed[many - 1]
-
-    def _comes(self, files: _Files, came: Finding, without: Sequence[str]) -> bool:
-        """Whether a finding is there where these files are as they were."""
-        texts = files.overlay()
-        for path in without:
-            texts[files.given[path].file] = self._since[path].text
-        outcome = self.scan(texts, {files.given[came.path].file})
-        return any((one.path, _place(one)) == (came.path, _place(came)) for one in outcome.result.findings)
 
     def _refused(
         self, patches: Mapping[str, tuple[Patch, list[Entry]]], entries: Mapping[str, Sequence[Entry]], outcome: Outcome
@@ -323,10 +297,6 @@ def _carried(
         told = {id(one.finding) for one in verdict.left}
         carried[path] = [*verdict.left, *(Entry(one) for one in now if id(one) not in told)]
     return carried
-
-
-def _place(finding: Finding) -> tuple[str, int, int]:
-    return finding.code, finding.span.line, finding.span.column
 
 
 def _by_path(findings: Sequence[Finding]) -> dict[str, list[Finding]]:
