@@ -373,7 +373,7 @@ def test_findings_of_files_that_were_not_given_are_no_matter(tmp_path: Path) -> 
     class Hook(Folder):
         def __call__(self, texts: Mapping[Path, str], only: Collection[Path] | None = None) -> Outcome:
             outcome = super().__call__(texts, only)
-            heated = self._findings("other.py", "x = bad  # stuck\n") if texts else []
+            heated = self._findings("other.py", "x = bad  # stuck\n") if texts and only is None else []
             return replace(outcome, result=ScanResult((*outcome.result.findings, *heated)))
 
     folder = folder_of(tmp_path, a="x = bad\n", b="y = 1\n")
