@@ -18,7 +18,9 @@ equal to one computed on the device.
 `hostlint fix` puts it before its loop, or keeps it by one small function that it adds to the module:
 `kept(lambda n, device: torch.arange(n, device=device), n, x.device)` makes the tensor once for each of its arguments, by the same call as
 before, and hands the same one out from then on. What is compiled or captured makes its own, since a captured tensor is not filled yet;
-under inference mode an ordinary tensor is made, so that training may use it too. For review: nothing may write into the shared tensor.
+under inference mode an ordinary tensor is made, so that training may use it too. Whatever may differ from call to call is among the
+arguments, names of enclosing functions and what the module's objects hold included. For review: nothing may write into the shared tensor,
+and 64 of them are held, so that a square mask for many lengths is better made once a request.
 
 ## Not flagged
 One index that is made on the device once a forward and used as it is; buffers that are written to (`zeros`, `empty`, `ones`, `full`),
