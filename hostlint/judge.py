@@ -203,8 +203,9 @@ def _fact(path: str, function: str, meeting: Meeting, heat: Heat) -> Fact:
 
 
 def in_tiles(heat: Heat, function: str) -> Heat:
-    """Work that is redone for each tile of a picture is redone once a request, when the picture is encoded or decoded."""
-    names = [function, *(link.function for link in heat.chain)]
+    """What cuts a picture into tiles and blends them does so once a request, when the picture is encoded or decoded: the function itself or
+    who calls it. What a layer does in each tile is as hot as the layer."""
+    names = [function, *(link.function for link in heat.chain[-2:])]
     tiled = heat.level > HeatLevel.REQUEST and any(TILES.search(name.rpartition(".")[2]) for name in names)
     return Heat(HeatLevel.REQUEST) if tiled else heat
 

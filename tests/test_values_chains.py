@@ -303,6 +303,38 @@ def test_rows_of_tiles_are_written_once_a_request(blend: str, decode: str) -> No
     assert [one.heat.level for one in found(TILED.format(blend=blend, decode=decode), "HL309")] == [HeatLevel.REQUEST]
 
 
+def test_what_a_layer_does_in_each_tile_is_as_hot_as_the_layer() -> None:
+    text = """\
+import torch
+
+
+def mask_of(frames: int, x):
+    mask = torch.full((frames, frames), -1.0, device=x.device)
+    for frame in range(frames):
+        mask[frame, : frame + 1] = 0
+    return mask
+
+
+class Middle:
+    def forward(self, x):
+        return x + mask_of(x.shape[1], x)
+
+
+class Decoder:
+    def __init__(self):
+        self.middle = Middle()
+
+    def run_layers(self, x):
+        return self.middle.forward(x)
+
+    def tiled_decode(self, z, rows):
+        for row in rows:
+            z = self.run_layers(z)
+        return z
+"""
+    assert [one.heat.level for one in found(text, "HL309")] == [HeatLevel.LOOP]
+
+
 def test_rows_in_a_step_are_written_at_each_step() -> None:
     assert [one.heat.level for one in found(TILED.format(blend="blended", decode="step"), "HL309")] == [HeatLevel.LOOP]
 
