@@ -139,9 +139,6 @@ def test_evaluation_runs_at_most_once_a_request(name: str) -> None:
 @pytest.mark.parametrize(("decorator", "level"), [
     ("functools.lru_cache", "cold"),
     ("functools.lru_cache(maxsize=8)", "cold"),
-    ("functools.lru_cache(maxsize=1)", "request"),  # filled anew whenever its arguments alternate
-    ("functools.lru_cache(1, True)", "request"),
-    ("functools.lru_cache(maxsize=None)", "cold"),
     ("cache", "cold"),
     ("lru_cache_unless_export()", "cold"),
     ("cached_property", "request"),

@@ -68,18 +68,9 @@ def _flags(b: FunctionBuilder, node: Definition, decorators: tuple[str, ...]) ->
         flags |= FunctionFlag.CLASS
     if names & {"property", "cached_property", "setter"}:
         flags |= FunctionFlag.PROPERTY
-    if any(map(_has_one_entry, node.decorator_list)):
-        flags |= FunctionFlag.ONE_ENTRY
     for line in range(node.lineno, max(node.lineno + 1, node.body[0].lineno)):
         flags |= b.file.header_flags.get(line, 0)
     return flags
-
-
-def _has_one_entry(decorator: ast.expr) -> bool:
-    if not isinstance(decorator, ast.Call) or chain(decorator.func).rpartition(".")[2] != "lru_cache":
-        return False
-    given = [*decorator.args[:1], *(keyword.value for keyword in decorator.keywords if keyword.arg == "maxsize")]
-    return any(isinstance(size, ast.Constant) and size.value == 1 for size in given)
 
 
 def _parameters(b: FunctionBuilder, arguments: ast.arguments) -> tuple[Param, ...]:

@@ -82,7 +82,6 @@ class FunctionFlag:
     PROPERTY = 16
     HOT = 32  # `# hostlint: hot` on the header
     COLD = 64
-    ONE_ENTRY = 128  # kept in a cache of one entry, which is filled anew whenever the arguments alternate
 
 
 class ClassOutline(NamedTuple):

@@ -95,8 +95,7 @@ def nature_of(function: FunctionOutline, file: FileOutline) -> Nature:
     if function.name.endswith("_cpu") and _is_host_variant(function.name, file):
         return Nature.COLD
     if any(_keeps(decorator) for decorator in function.decorators):
-        kept = Nature.ONCE if function.flags & FunctionFlag.ONE_ENTRY else _kept_for(function.decorators)
-        return min(kept, _by_name(function.name))
+        return min(_kept_for(function.decorators), _by_name(function.name))
     if function.index == 0:
         return Nature.ANY
     return min(_by_name(function.name), Nature.ONCE) if _is_for_others(function, file) else _by_name(function.name)
