@@ -21,7 +21,8 @@ own. Parameters that train are moved each time. Pinned memory that the function 
 
 ## Not flagged
 `non_blocking=True` from pinned memory or for small pageable tensors; a tensor that is on the device already; modules; uploads before the
-loop, behind a memo, once per request; values whose place is unknown (a loader's batch).
+loop, behind a memo, once per request; values whose place is unknown (a loader's batch), unless a helper of the project that can copy
+without waiting is told nothing of it (`send_to_device(batch, device)` where the helper has `non_blocking=False`).
 
 ## Evidence
 NVIDIA H200, torch 2.11:
@@ -58,6 +59,8 @@ def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
     import libcst as cst
 
     uploads = f"`{whole(node)}` uploads {when(fact)}, and the host waits for the copy"
+    if fact.detail == "by a helper":
+        return Problem(f"{uploads}; pass `non_blocking=True`, and let the loader pin its memory (`pin_memory=True`)")
     if isinstance(node, cst.Subscript):
         written = f"the host tensor written to `{whole(node)}` is uploaded {when(fact)}, and the host waits for the copy"
         return Problem(f"{written}; {_instead(fact)}")
@@ -246,6 +249,40 @@ def engine(model, batches):
         slots.copy_(staging, non_blocking=True)
         copied.record()
         model(slots)
+""",
+        ),
+        Example(
+            bad="""\
+import torch
+
+
+def to_device(batch, device, non_blocking=False):
+    return {name: tensor.to(device, non_blocking=non_blocking) for name, tensor in batch.items()}
+
+
+def train(model, optimizer, loader, device):
+    for batch in loader:
+        batch = to_device(batch, device)  # expect
+        loss = model(**batch).loss
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+""",
+            good="""\
+import torch
+
+
+def to_device(batch, device, non_blocking=False):
+    return {name: tensor.to(device, non_blocking=non_blocking) for name, tensor in batch.items()}
+
+
+def train(model, optimizer, loader, device):
+    for batch in loader:
+        batch = to_device(batch, device, non_blocking=True)
+        loss = model(**batch).loss
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
 """,
         ),
     ),

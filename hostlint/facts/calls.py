@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from hostlint.facts.chains import chain
@@ -21,6 +22,11 @@ EXTENDERS = frozenset({"extend", "update"})
 MUTATORS = APPENDERS | EXTENDERS | {"insert"}
 LAZY_LOGGERS = frozenset({"debug", "info", "warning", "error", "exception", "critical", "log", "warn"})
 
+# `send_to_device(batch)`, `to_cuda(x)`: what it is given is on the device afterwards.
+UPLOAD_HELPER = re.compile(
+    r"^_?(move|send|put|copy|batch|recursive|tensors?|data|dict|map|transfer)?_?to_(device|cuda|gpu)$", re.IGNORECASE
+)
+
 
 @lowers(ast.Call)
 def _call(b: FunctionBuilder, node: ast.Call) -> int:
@@ -35,7 +41,8 @@ def _call(b: FunctionBuilder, node: ast.Call) -> int:
     result = b.add(Op.CALL, node.lineno, callee, tuple(arguments), tuple(keywords), starred)
     if b.env is not None:
         b.calls.append(Call(text, node.lineno, b.region, result, *_passed(b, node, arguments)))
-        if name in b.file.interesting or b.file.aliases.get(name, "") in b.file.interesting or name in LAZY_LOGGERS:
+        known = name in b.file.interesting or b.file.aliases.get(name, "") in b.file.interesting
+        if known or name in LAZY_LOGGERS or UPLOAD_HELPER.match(name):
             b.site(SiteKind.CALL, result, node, text, _subject(b, node))
     if name == "append" and b.loops and isinstance(node.func, ast.Attribute) and len(node.args) == 1:
         b.site(SiteKind.SUM, result, node.args[0], chain(node.func.value))

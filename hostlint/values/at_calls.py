@@ -22,6 +22,7 @@ from hostlint.values.devices import Target, target_of
 from hostlint.values.judging import Meeting, judge
 from hostlint.values.lattice import NEVER, UNKNOWN, is_none
 from hostlint.values.results import move_target
+from hostlint.values.upload_helpers import left_blocking
 from hostlint.values.value import Place, Value
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def at_call(frame: Frame, site: Site) -> Meeting | None:
     if isinstance(callee.detail, External) and callee.detail.name == "builtins.filter" and (picked := _picked(frame, arguments)).is_device:
         return _tested(site, picked)
     if op is None:
-        return _logged(callee, arguments, site, name)
+        return left_blocking(frame, callee, arguments, keywords, site) or _logged(callee, arguments, site, name)
     if receiver is not None:
         receiver = likely_device(frame, site, receiver, op.name) if op.name in READERS else receiver
         arguments.insert(0, Argument(receiver))

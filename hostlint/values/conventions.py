@@ -5,6 +5,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from hostlint.facts.calls import UPLOAD_HELPER
 from hostlint.model import Confidence
 from hostlint.values.value import Place, Value
 
@@ -39,9 +40,7 @@ SETTINGS = re.compile(
 )
 ON_HOST = re.compile(r"(^|_)(cpu|host|pinned)(_|$)", re.IGNORECASE)  # in any part of a dotted name
 HOST_NAMES = re.compile(r"(^|_)(cpu|host|np|numpy|python|py|list|pinned)(_|$)|_lst$", re.IGNORECASE)
-UPLOADERS = re.compile(
-    r"^_?(move|send|put|copy|batch|recursive|tensors?|data|dict|map|transfer)?_?to_(device|cuda|gpu)$|^_prepare_inputs?$", re.IGNORECASE
-)
+UPLOADERS = re.compile(rf"{UPLOAD_HELPER.pattern}|^_prepare_inputs?$", re.IGNORECASE)
 # The sizes of pictures and films, which their processor makes.
 SHAPES = re.compile(r"(^|_)grids?(_(thw|hw|sizes?))?s?$|(^|_)t?hws?$|^(image|video|frame|tgt|target|spatial)_(sizes?|shapes?)$")
 IDENTIFIERS = re.compile(r"[A-Za-z_]\w*")
