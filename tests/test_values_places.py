@@ -733,6 +733,8 @@ FLOWS = [
     ("generator", "device", "return next(x for x in [V, V])"),
     ("set comprehension", "device", "for x in {y for y in [V]}:\n    return x"),
     ("dictionary comprehension", "device", "return {k: V for k in a}['x']"),
+    ("tqdm, by keyword", "device", "from tqdm.auto import tqdm\nfor x in tqdm(iterable=[V], total=1):\n    return x"),
+    ("tqdm, without anything", "unknown", "from tqdm import tqdm\nfor x in tqdm(total=1):\n    return x"),
     ("dictionary comprehension, keys", "python", "for k in {k: V for k in a}:\n    return k"),
     ("dictionary comprehension, keys in a list", "python", "return list({k: V for k in a})[0]"),
     ("dictionary comprehension, keys with numbers", "python", "for i, k in enumerate({k: V for k in a}):\n    return k"),

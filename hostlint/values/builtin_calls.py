@@ -16,9 +16,10 @@ Keywords = Mapping[str, Argument]
 
 def _rows(arguments: Sequence[Argument], keywords: Keywords) -> Value:
     """list(x), tuple(x), reversed(x), sorted(x), iter(x), tqdm(x): the same elements."""
-    if not arguments:
+    given = arguments[0] if arguments else keywords.get("iterable")
+    if given is None:
         return Value(Place.PYTHON, detail=d.Items("list", ()))
-    value = arguments[0].value
+    value = given.value
     listed = isinstance(value.detail, (d.Items, d.ListOf)) and value.detail.kind != "dict"
     return value if listed else list_of(one_of(value))
 
