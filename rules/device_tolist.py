@@ -18,7 +18,7 @@ must be of this class. The list is the same one, element for element, because th
 share it, and none of them may change it.
 
 ## Not flagged
-Lists made from NumPy arrays, host tensors or `shape`; one list per request after its loop; iteration over a device tensor with `for`,
+Lists made from NumPy arrays, host tensors or `shape`; one list per request outside of loops; iteration over a device tensor with `for`,
 `unbind` or `list()`, which only makes views.
 
 ## Evidence

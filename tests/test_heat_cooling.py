@@ -162,7 +162,10 @@ def test_kept_results_cool_the_function_and_its_callees(decorator: str, level: s
     """)
 
 
-@pytest.mark.parametrize("name", ["convert_output", "quantize_input", "load_page", "setup_step_buffers"])
+@pytest.mark.parametrize("name", [
+    "convert_output", "quantize_input", "load_page", "setup_step_buffers",
+    "prepare_lora_adapter", "_store_fused_lora_groups", "merge_adapters",
+])  # fmt: skip
 def test_names_of_rare_work_are_cold_unless_a_step_reaches_them(name: str) -> None:
     source = f"""
     def {name}(x):

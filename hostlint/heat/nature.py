@@ -31,7 +31,8 @@ _COLD = re.compile(
 )
 _RARE = re.compile(
     r"^_*(load|save|convert|export|quantize|setup|initialize|install|download|dump|plot|visualize|configure|parse|register|migrate|"
-    r"serialize|deserialize|shutdown|cleanup|destroy|close|teardown|freeze|unfreeze)(_|$)|_weights?$|_checkpoint$|_state_dict$"
+    r"serialize|deserialize|shutdown|cleanup|destroy|close|teardown|freeze|unfreeze)(_|$)|_weights?$|_checkpoint$|_state_dict$|"
+    r"^_*(prepare|store|fuse|unfuse|merge|unmerge|apply|load|unload|set|activate|swap)_(\w+_)?(loras?|adapters?)(_\w+)?$"
 )
 _ONCE = re.compile(
     r"^_*(eval|evaluate|evaluation|validate|validation|test)$|"

@@ -63,7 +63,7 @@ def at_call(frame: Frame, site: Site) -> Meeting | None:
         return None
     if any(given.name and frame.evaluator.conventions.says_host(given.name) for given in bound.by_name.get("group", ())):
         return None  # a collective of the hosts: the device has no part in it
-    if _is_idle(bound) or (receiver is not None and not receiver.rank0 and is_cure(frame, site)):
+    if _is_idle(bound) or (receiver is not None and is_cure(frame, site)):
         return None
     meeting = judge(op, bound, site, name, _target(op, bound))
     return _undeclared(meeting, site) if receiver is None and callee.place is Place.UNKNOWN else meeting
