@@ -59,8 +59,10 @@ def _instead(node: cst.BaseExpression, *, element: bool) -> str:
     import libcst as cst
 
     match node:
-        case cst.Subscript(value=base, slice=[cst.SubscriptElement(slice=cst.Index(value=index))]):
+        case cst.Subscript(value=base, slice=[cst.SubscriptElement(slice=cst.Index(value=index))]) if not isinstance(index, cst.Tuple):
             return _one(text(base), index, element=element)
+        case cst.Subscript(value=base) if not element:
+            return f"write `{text(base)}.new_full((), ...)` in the number's place: a kernel makes it"
     return "write a slice, or use `index_fill_`; both take the number as a kernel argument"
 
 
