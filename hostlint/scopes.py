@@ -15,6 +15,7 @@ FunctionId = tuple[int, int]  # (file index, function index)
 ClassId = tuple[int, int]  # (file index, class index)
 
 _BUILTINS = frozenset(dir(builtins))
+_SOURCES = "csrc"  # the sources of a package that is built: they are imported under its name
 # A folder without __init__.py may stand on sys.path, but never so as to shadow these.
 _NEVER_LOCAL = sys.stdlib_module_names | {"torch", "torchvision", "torchaudio", "numpy", "transformers", "triton", "PIL", "tqdm", "scipy"}
 
@@ -85,6 +86,7 @@ class Scopes:
         for index, outline in enumerate(files):
             self._modules.setdefault(outline.module, index)
         self._modules = {**_script_folders(files), **self._modules}
+        self._built = _built_elsewhere(files)
         self._roots = frozenset(module.partition(".")[0] for module in self._modules)
         self._names: dict[int, _Names] = {}
         self._module_symbols: dict[tuple[int, str], Symbol | None] = {}
@@ -173,8 +175,11 @@ class Scopes:
 
     def absolute(self, dotted: str) -> Symbol | None:
         """An absolute dotted name: an attribute of the module that the rest names, else through the first module on its way."""
-        if dotted.partition(".")[0] not in self._roots:
-            return Symbol(SymbolKind.EXTERNAL, name=dotted)
+        root, _, below = dotted.partition(".")
+        if root not in self._roots:
+            module, _, name = below.rpartition(".")
+            built = self.module_attribute(self._built[module], name) if module in self._built else None
+            return built or Symbol(SymbolKind.EXTERNAL, name=dotted)
         # The parent module first: `from pkg.linear import f` means the module pkg.linear, also where pkg exports a function `linear`.
         parent, _, name = dotted.rpartition(".")
         file = self._modules.get(parent)
@@ -233,3 +238,13 @@ def _script_folders(files: Sequence[FileOutline]) -> dict[str, int]:
             if parts[start] not in _NEVER_LOCAL:
                 aliases.setdefault(".".join(parts[start:]), index)
     return aliases
+
+
+def _built_elsewhere(files: Sequence[FileOutline]) -> dict[str, int]:
+    """Modules below a folder of sources that a build installs in a package of another name, by what follows that name."""
+    found: dict[str, int] = {}
+    for index, outline in enumerate(files):
+        _, marked, below = f".{outline.module}".rpartition(f".{_SOURCES}.")
+        if marked and "." in below:  # a single name could be anybody's
+            found.setdefault(below, index)
+    return found

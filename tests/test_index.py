@@ -128,6 +128,23 @@ def test_a_source_folder_without_init_is_a_root_but_never_shadows_torch() -> Non
     assert index.resolve(3, "mine") == external("torch.mine")
 
 
+def test_sources_that_a_build_installs_under_another_name_are_found() -> None:
+    index = ProjectIndex([
+        file("pkg", package=True),
+        file("pkg.csrc.attn.window", package=True, imports=(("attend", "pkg.csrc.attn.window.impl.attend"),)),
+        file("pkg.csrc.attn.window.impl", functions=(function(1, "attend"),)),
+        file("pkg.csrc.single", functions=(function(1, "f"),)),
+        file("user", imports=(
+            ("attend", "kernels.attn.window.attend"), ("inner", "kernels.attn.window.impl.attend"),
+            ("f", "kernels.single.f"), ("other", "kernels.attn.other.attend"),
+        )),
+    ])  # fmt: skip
+    assert index.resolve(4, "attend") == Symbol(SymbolKind.FUNCTION, 2, 1)
+    assert index.resolve(4, "inner") == Symbol(SymbolKind.FUNCTION, 2, 1)
+    assert index.resolve(4, "f") == external("kernels.single.f")  # one name could be anybody's
+    assert index.resolve(4, "other") == external("kernels.attn.other.attend")
+
+
 def layers() -> ProjectIndex:
     base = file(
         "base",
