@@ -43,6 +43,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hostlint.facts.calls import BY_HELPER
 from hostlint.facts.kinds import FactKind
 from hostlint.fix.uploads_once import uploaded_once
 from hostlint.model import Applicability
@@ -59,7 +60,7 @@ def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
     import libcst as cst
 
     uploads = f"`{whole(node)}` uploads {when(fact)}, and the host waits for the copy"
-    if fact.detail == "by a helper":
+    if fact.detail == BY_HELPER:
         return Problem(f"{uploads}; pass `non_blocking=True`, and let the loader pin its memory (`pin_memory=True`)")
     if isinstance(node, cst.Subscript):
         written = f"the host tensor written to `{whole(node)}` is uploaded {when(fact)}, and the host waits for the copy"

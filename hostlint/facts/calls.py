@@ -26,6 +26,7 @@ LAZY_LOGGERS = frozenset({"debug", "info", "warning", "error", "exception", "cri
 UPLOAD_HELPER = re.compile(
     r"^_?(move|send|put|copy|batch|recursive|tensors?|data|dict|map|transfer)?_?to_(device|cuda|gpu)$", re.IGNORECASE
 )
+BY_HELPER = "by a helper"  # the detail of an upload that such a helper makes
 
 
 @lowers(ast.Call)

@@ -55,7 +55,7 @@ def _is_modulo(node: ast.expr, kind: RegionKind) -> bool:
 
 def _counted(node: ast.expr) -> RegionKind | None:
     """What the n of `step % n` counts, None where the guarded work is a step of its own: after accumulation, or with a small n."""
-    words = list(identifiers(node))
+    words = identifiers(node)
     if any(map(ACCUMULATION.search, words)):
         return None
     if any(map(GENERATION.search, words)):

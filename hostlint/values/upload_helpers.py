@@ -4,7 +4,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hostlint.facts.calls import UPLOAD_HELPER
+from hostlint.facts.calls import BY_HELPER, UPLOAD_HELPER
 from hostlint.facts.kinds import FactKind
 from hostlint.model import Confidence
 from hostlint.values.detail import Function, Instance, Literal
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from hostlint.values.evaluator import Frame
 
 FLAG = "non_blocking"
-BY_HELPER = "by a helper"
 # What a loader hands out; what a module is given has most often been moved before.
 BATCH = re.compile(r"(^|[._])(batch|batches|minibatch|micro_?batch|samples?|examples?)$", re.IGNORECASE)
 MEASURED = "measured on an H200 with torch 2.11: `hs.to(d)`"
