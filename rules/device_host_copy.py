@@ -15,8 +15,9 @@ of statistics are often made for a reader that does not exist.
 drops that part.
 
 ## Not flagged
-The copy of a request's result; checkpoints; evaluation; modules moved to the host on purpose; host tensors; a copy whose only use is an
-opaque call on the host (a simulator, an encoder, a file) whose result is the next input.
+The copy of a request's result, or of a whole tensor once a request outside of loops; checkpoints; evaluation; modules moved to the host
+on purpose; host tensors; a copy whose only use is an opaque call on the host (a simulator, an encoder, a file) whose result is the next
+input.
 
 ## Evidence
 NVIDIA H200, torch 2.11:

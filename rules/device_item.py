@@ -37,8 +37,8 @@ and the device idles until Python has queued work again. At most the smaller of 
   it meanwhile. Lists of tensors are left. What is then read once a step is device-tolist's, which hands it in from the caller if it can.
 
 ## Not flagged
-NumPy scalars and host tensors; reads after the loop, every N steps, behind a debug switch, in evaluation; the lagged read of a pinned
-slot; values whose place is unknown.
+NumPy scalars and host tensors; reads every N steps, behind a debug switch, in evaluation; one read a request before or after the step loop
+of the same function; the lagged read of a pinned slot; values whose place is unknown.
 
 ## Evidence
 NVIDIA H200, torch 2.11:
