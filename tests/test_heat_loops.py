@@ -7,6 +7,7 @@ import pytest
 
 from hostlint.facts.lower import lower_file
 from hostlint.heat import compute_heat
+from hostlint.heat.callgraph import SEVERAL
 from hostlint.index import ProjectIndex
 
 
@@ -320,3 +321,20 @@ def test_a_loop_of_iterations_around_the_steps_goes_over_parts() -> None:
     own = source.replace("probe()  # request", "probe()  # loop\n            latents = self.refiner(latents)")
     assert not differences(own)
     assert not differences(source.replace("self.timesteps", "self.blocks").replace("# request", "# loop"))
+
+
+def test_a_forward_shows_itself_before_a_call_of_any_model() -> None:
+    """Where a call may run the forward of each of many classes, none of them is told to be reached from there."""
+    kinds = "".join(
+        f"\nclass Kind{number}(Base):\n    def forward(self, x):\n        inner{number}(x)\n\n"
+        f"def inner{number}(x):\n    return x\n"
+        for number in range(SEVERAL + 2)
+    )
+    source = (
+        "from torch import nn\n\nclass Base(nn.Module):\n    pass\n\n"
+        "def draft(model: Base, tokens):\n    for token in tokens:\n        model(token)\n" + kinds
+    )
+    index = ProjectIndex([lower_file(source, "main.py", "main").outline])
+    heat = compute_heat(index)
+    inner = next(f.index for f in index.files[0].functions if f.name == "inner3")
+    assert [link.function for link in heat.function((0, inner)).chain] == ["Kind3.forward", "Kind3.forward"]

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hostlint.heat.callgraph import SEVERAL
 from hostlint.heat.nature import Nature, in_rounds, is_unused, region_limits, repeats
 from hostlint.model import HeatLevel
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from hostlint.index import FunctionId
 
 CONVENTION = 3  # how many calls a chain from a loop that is seen may be longer than one from a conventional entry
+_GUESSED = 2  # calls that one counts for where only a name speaks for the callee
+_ANY_OF_MANY = CONVENTION + 1  # ... where it is any of a base class's many, so that a forward's own entry is shown before it
 _LIMITS = {Nature.COLD: HeatLevel.COLD, Nature.ONCE: HeatLevel.REQUEST, Nature.RARE: HeatLevel.LOOP, Nature.ANY: HeatLevel.LOOP}
 
 
@@ -110,7 +113,7 @@ class Reached:
         for edge in self._graph.edges_out(fid):
             loop = self._loops.surrounding(fid, edge.region)
             if loop and limits[edge.region] is HeatLevel.LOOP and self._may_heat(edge):
-                self._push(1 if edge.certain else 2, edge.callee, edge, loop, rounds[edge.region])
+                self._push(_length(edge), edge.callee, edge, loop, rounds[edge.region])
 
     def _extend(self, fid: FunctionId, distance: int, in_round: bool) -> None:
         regions = self._graph.index.function(fid).regions
@@ -119,13 +122,19 @@ class Reached:
             if limits[edge.region] is HeatLevel.LOOP and edge.callee not in self.ways and self._may_heat(edge):
                 loop = _row_loop(regions, edge.region) if in_round else 0
                 behind = rounds[edge.region] or (in_round and not loop)
-                self._push(distance + (1 if edge.certain else 2), edge.callee, edge, loop, behind)
+                self._push(distance + _length(edge), edge.callee, edge, loop, behind)
 
     def _may_heat(self, edge: Edge) -> bool:
         if edge.callee in self._stops:
             return False
         nature = self._natures[edge.callee]
         return nature is Nature.ANY or (nature is Nature.RARE and edge.certain)
+
+
+def _length(edge: Edge) -> int:
+    if edge.among >= SEVERAL:
+        return _ANY_OF_MANY
+    return 1 if edge.certain else _GUESSED
 
 
 def _row_loop(regions: Sequence[Region], region: int) -> int:
