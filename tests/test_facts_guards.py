@@ -131,6 +131,68 @@ PROGRAMS = {
                 return
             work()  # every_n
     """,
+    "a test that a name holds": """
+        def f(self, step, total_steps, test_freq, cfg, last, c):
+            is_valid_step = step % test_freq == 0
+            should = cfg.freq > 0 and step % cfg.freq == 0
+            due = step % cfg.freq == 0 if cfg.freq else False
+            is_end = step >= total_steps
+            if is_valid_step:
+                work()  # every_n
+            else:
+                work()  # -
+            if c or (test_freq > 0 and is_valid_step):
+                work()  # every_n
+            if is_end and c or (test_freq > 0 and is_valid_step):
+                work()  # every_n
+            if should:
+                work()  # every_n
+            if due:
+                work()  # every_n
+            if is_end:
+                work()  # once
+            if not is_valid_step:
+                return
+            work()  # every_n
+        def g(self, step, n):
+            skip = step % n != 0
+            if skip:
+                work()  # -
+            else:
+                work()  # every_n
+            if not skip and self.on:
+                work()  # every_n
+            keep = not skip
+            both = keep and self.on
+            if both:
+                work()  # every_n
+            if (due := step % n == 0) or self.on:
+                work()  # every_n
+            x = work() if keep else None  # every_n
+            y = keep and work()  # every_n
+            missing = self.table is None
+            if missing:
+                self.table = work()  # memo
+    """,
+    "a test that a name holds no more": """
+        def f(self, step, n, accumulation_steps, other):
+            due = step % n == 0
+            due = other > 1
+            if due:
+                work()  # -
+            again = step % n == 0
+            if other:
+                again = other > 1
+            if again:
+                work()  # -
+            updates = (step + 1) % accumulation_steps == 0
+            if updates:
+                work()  # -
+            counts = step % n
+            late = step >= n
+            if late:
+                work()  # -
+    """,
     "logging that is off": """
         def f(self, a):
             if a and not self.should_log(a):

@@ -10,6 +10,7 @@ from hostlint.facts.dispatch import lower
 from hostlint.facts.expressions import OPERATORS
 from hostlint.facts.graph import Op, SiteKind
 from hostlint.facts.guards import is_off_switch
+from hostlint.facts.senses import is_test
 
 if TYPE_CHECKING:
     from hostlint.facts.builder import FunctionBuilder
@@ -36,6 +37,8 @@ def bind(b: FunctionBuilder, target: ast.expr, value: int, source: ast.expr | No
     else:
         if isinstance(target, ast.Name) and source is not None:
             b.assigns.update(dict.fromkeys((target.id, text) for text in bound_chains(source)))
+            if is_test(source):
+                b.tests[value] = source
         assign_target(b, target, value)
 
 

@@ -90,6 +90,7 @@ class FunctionBuilder:
     bound: list[tuple[str, int]] = field(default_factory=list)  # every binding in the order in which it was lowered
     refinements: list[tuple[str, int]] = field(default_factory=list)
     marks: list[tuple[int, int]] = field(default_factory=list)  # node -> Refinement that holds wherever the node is used
+    tests: dict[int, ast.expr] = field(default_factory=dict)  # node -> the test that it is the outcome of, where a name was bound to it
     outer_names: dict[str, bool] = field(default_factory=dict)  # declared global (True) or nonlocal
     statement: tuple[int, int] = (0, 0)
     loops: list[Loop] = field(default_factory=list)
@@ -114,6 +115,10 @@ class FunctionBuilder:
         self.bound.append((name, node))
         if self.env is not None:
             self.env[name] = node
+
+    def held(self, name: str) -> ast.expr | None:
+        """The test whose outcome a name holds here."""
+        return self.tests.get(self.env.get(name, -1)) if self.env is not None else None
 
     def forget_attributes(self, name: str) -> None:
         """After `name` was bound anew, what was known of `name.attribute` no longer holds."""

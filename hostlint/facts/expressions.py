@@ -128,7 +128,7 @@ def _operands(b: FunctionBuilder, node: ast.BoolOp, tested: str) -> int:
             start, before = len(b.bound), dict(b.env) if b.env is not None else None
         if not last:
             refine(b, part, word == "and")
-            guard = guard_of(part, b.file.switches)
+            guard = guard_of(part, b.file.switches, held=b.held)
             kind = guard.then if word == "and" else guard.other
             if kind is not None:
                 b.open_region(kind, part.lineno, guard.text)
@@ -177,7 +177,7 @@ def _choice(b: FunctionBuilder, node: ast.IfExp) -> int:
     lower_test(b, node.test, "if")
     before = b.env
     results, after = [], []
-    guard = guard_of(node.test, b.file.switches, frozenset(param.name for param in b.params))
+    guard = guard_of(node.test, b.file.switches, frozenset(param.name for param in b.params), b.held)
     for arm, holds, kind in ((node.body, True, guard.then), (node.orelse, False, guard.other)):
         b.env = dict(before) if before is not None else None
         refine(b, node.test, holds)

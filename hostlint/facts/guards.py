@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from hostlint.facts.chains import chain
@@ -12,7 +12,7 @@ from hostlint.facts.memos import memo, none_test, unwrap
 from hostlint.facts.rare import complains, elsewhere, no_number, off_device, on_other
 from hostlint.facts.rhythm import once, periodic
 from hostlint.facts.schema import RegionKind
-from hostlint.facts.senses import identifiers, sense
+from hostlint.facts.senses import identifiers, sense, written_out
 from hostlint.facts.trees import walk
 
 DEBUG_WORDS = re.compile(
@@ -66,11 +66,34 @@ def classify(
     where: str,
     bound: Collection[str] = (),
     off: Collection[str] = (),
+    held: Callable[[str], ast.expr | None] = lambda _: None,
 ) -> Guard:
     """The guard that the test is; `rest` follows the `if` in its block, `where` is the function's qualified name.
 
-    `bound` are the names that the innermost loop around it binds, `off` the parameters that are None or False by default.
+    `bound` are the names that the innermost loop around it binds, `off` the parameters that are None or False by default, `held` gives
+    the test whose outcome a name holds.
     """
+    guard = _by_words(node, rest, parameters, switches, where, bound, off)
+    if guard is not NOTHING and not guard.names:
+        return guard
+    test = written_out(node.test, held)
+    if test is node.test:
+        return guard
+    spelled = ast.copy_location(ast.If(test, node.body, node.orelse), node)
+    found = _by_words(spelled, rest, parameters, switches, where, bound, off)
+    return guard if found is NOTHING else found
+
+
+def _by_words(
+    node: ast.If,
+    rest: Sequence[ast.stmt],
+    parameters: frozenset[str],
+    switches: Collection[str],
+    where: str,
+    bound: Collection[str],
+    off: Collection[str],
+) -> Guard:
+    """The guard that the test is as it is written."""
     guard = _classify(node, rest, parameters, switches, where, bound)
     name, asks = option(node.test, off)
     if not asks or (guard is not NOTHING and guard.names != (name,)):
@@ -100,8 +123,19 @@ def _classify(
     return NOTHING
 
 
-def guard_of(test: ast.expr, switches: Collection[str] = (), parameters: frozenset[str] = frozenset()) -> Guard:
+def guard_of(
+    test: ast.expr,
+    switches: Collection[str] = (),
+    parameters: frozenset[str] = frozenset(),
+    held: Callable[[str], ast.expr | None] = lambda _: None,
+) -> Guard:
     """The guard that an operand of `and` or `or` is for the operands after it, or the test of a conditional expression for its arms."""
+    spelled = written_out(test, held)
+    found = _guard_of(test, switches, parameters)
+    return _guard_of(spelled, switches, parameters) if found is NOTHING and spelled is not test else found
+
+
+def _guard_of(test: ast.expr, switches: Collection[str], parameters: frozenset[str]) -> Guard:
     test, negated = unwrap(test)
     for kind, decides, text in _kinds(test, parameters, switches):
         if decides:

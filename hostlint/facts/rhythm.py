@@ -23,6 +23,10 @@ ONCE_WORDS = re.compile(
 )
 DONE_WORDS = re.compile(r"initiali[sz]ed|is_init$|_built$|_ready$")
 STEP_NAME = re.compile(r"step|iter", re.IGNORECASE)
+STEP_COUNTER = re.compile(
+    r"^_?(global|cur(rent)?|train(ing)?|total|num|completed)?_?(steps?|iters?|iterations?)(_(idx|num|count|counter))?$", re.IGNORECASE
+)
+LAST_STEP = re.compile(r"^_?(total|max|last|final)_((train(ing)?|global|optimi[sz]\w*|num)_)*(steps?|iters?|iterations?)$", re.IGNORECASE)
 COUNTER_WORDS = re.compile(r"step|iter|idx|index|epoch|batch|count|^i$|^j$|^k$|^n$", re.IGNORECASE)
 SMALL_MODULUS = 8
 
@@ -84,6 +88,8 @@ def _compared(test: ast.Compare) -> int:
     below = isinstance(op, (ast.Lt, ast.LtE))
     if below and steps and isinstance(right, ast.Constant) and isinstance(right.value, int) and right.value < SMALL_MODULUS:
         return 1
+    if STEP_COUNTER.search(name) and LAST_STEP.search(chain(right).rpartition(".")[2]) and isinstance(op, (ast.GtE, ast.Gt, ast.Lt)):
+        return -1 if below else 1
     if any(re.search(r"warm_?up", word, re.IGNORECASE) for word in identifiers(test)):
         return 1 if below else -1
     return 0

@@ -19,6 +19,31 @@ def sense(test: ast.expr, leaf: Callable[[ast.expr], int]) -> int:
     return decisive if decisive in senses else senses.pop() if len(senses) == 1 else 0
 
 
+def is_test(node: ast.expr) -> bool:
+    """An expression whose outcome is a truth value, or asked for as one."""
+    return isinstance(node, (ast.Compare, ast.BoolOp, ast.IfExp)) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not))
+
+
+def written_out(test: ast.expr, held: Callable[[str], ast.expr | None], depth: int = 3) -> ast.expr:
+    """The test with the tests in place of the names that hold their outcomes; the very same node where there are none."""
+    if isinstance(test, ast.Name):
+        found = held(test.id) if depth else None
+        return written_out(found, held, depth - 1) if found is not None else test
+    if isinstance(test, ast.NamedExpr):
+        return written_out(test.value, held, depth)
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        inner = written_out(test.operand, held, depth)
+        return test if inner is test.operand else ast.copy_location(ast.UnaryOp(test.op, inner), test)
+    if isinstance(test, ast.IfExp) and isinstance(test.orelse, ast.Constant) and test.orelse.value is False:
+        both = ast.BoolOp(ast.And(), [test.test, test.body])
+        return written_out(ast.copy_location(both, test), held, depth)
+    if isinstance(test, ast.BoolOp):
+        parts = [written_out(part, held, depth) for part in test.values]
+        same = all(one is other for one, other in zip(parts, test.values, strict=True))
+        return test if same else ast.copy_location(ast.BoolOp(test.op, parts), test)
+    return test
+
+
 @lru_cache(maxsize=64)
 def identifiers(test: ast.expr) -> tuple[str, ...]:
     """Every name and attribute in a test; kept for a while, since each kind of guard asks for the same."""

@@ -87,7 +87,9 @@ def _if(b: FunctionBuilder, node: ast.If, rest: Sequence[ast.stmt]) -> None:
     lower_test(b, node.test, "if")
     parameters = frozenset(param.name for param in b.params)
     bound = b.loops[-1].binds if b.loops else frozenset()
-    guard = classify(node, rest, parameters, b.file.switches, b.qualname, bound, _off(b)) if b.env is not None else NOTHING
+    guard = NOTHING
+    if b.env is not None:
+        guard = classify(node, rest, parameters, b.file.switches, b.qualname, bound, _off(b), b.held)
     before = dict(b.env) if b.env is not None else None
     refine(b, node.test, True)
     _arm(b, node.body, guard.then, guard)
