@@ -16,7 +16,8 @@ The same helper with the same sizes gives the same bits.
 
 ## Not flagged
 Helpers that take a tensor, read state, draw random numbers or are kept already; arguments named as steps, offsets, indices or positions;
-forwards with a cache that grows; code that runs once a request; one index tensor alone (rebuilt-constant).
+forwards with a cache that grows; code that runs once a request; one index tensor alone (rebuilt-constant). Helpers that only allocate, and
+results that the caller writes into: a kept buffer would be written to by every call that it serves.
 
 ## Evidence
 By the graph of calls: all that the helper does is to make tensors of its arguments, and these are numbers by their values or their names. A

@@ -93,6 +93,28 @@ def padded(x, text_len: int):
     return torch.cat([x, torch.zeros(text_len, device=x.device)])
 
 
+def buffer(shape: tuple, device, zeros: bool):
+    if zeros:
+        return torch.zeros(shape, device=device)
+    return torch.empty(shape, device=device)
+
+
+def workspace(text_len: int, device):
+    ends = torch.arange(text_len, device=device)
+    out = torch.empty(text_len, 8, device=device).view(-1)
+    return ends, out
+
+
+def planes(text_len: int, device):
+    return {"left": buffer((text_len, 8), device, True), "right": torch.zeros(text_len, device=device)}
+
+
+def filled(text_len: int, device):
+    made = torch.empty(text_len, device=device)
+    torch.arange(text_len, out=made, device=device)
+    return made
+
+
 class Model(nn.Module):
     def forward(self, x, text_len: int, image_len: int, offset: int{more}):
         {line}
@@ -114,6 +136,7 @@ def told(line: str, more: str = "") -> list[int]:
         "x = x * mask(batch=1, text_len=text_len, image_len=64, device=x.device)",
         "x = x * through(text_len, x.device)",
         "x = x * window(0, text_len, x.device)",
+        "x = x * filled(text_len, x.device)",
         'x = x[metadata([(0, n) for n in (text_len, image_len)], x.device)["ends"]]',
     ],
 )
@@ -136,6 +159,13 @@ def test_a_pure_helper_is_asked_again(line: str) -> None:
         "x = x * packed(self.batch, x.device)[:1]",
         "x = x * dequantized(self.w_q, self.w_s, x.dtype)",
         "x = x * declared(self.size, text_len)",
+        "x = launch(x, buffer((text_len, 8), x.device, zeros=False))",
+        "x = launch(x, *workspace(text_len, x.device))",
+        "x = launch(x, **planes(text_len, x.device))",
+        "made = mask(1, text_len, image_len, x.device); made[:, 0] = x; x = made",
+        "made = mask(1, text_len, image_len, x.device); made.view(-1)[:4].copy_(x); x = made",
+        "made = mask(1, text_len, image_len, x.device); torch.mul(x, 2, out=made); x = made",
+        "made = mask(1, text_len, image_len, x.device); made *= x; x = made",
     ],
 )
 def test_a_helper_that_is_kept_or_must_run_is_silent(line: str) -> None:

@@ -15,6 +15,7 @@ from hostlint.values.hoisted import RANDOM
 from hostlint.values.judging import Meeting
 from hostlint.values.loops import around
 from hostlint.values.rebuilt import UNMEASURED, reachable, site_of
+from hostlint.values.scratch import allocates_scratch, is_written
 from hostlint.values.value import Place
 
 if TYPE_CHECKING:
@@ -118,6 +119,8 @@ class SizeTables:
         outline = self._evaluator.index.function(detail.function)
         if (outline.owner >= 0 and not outline.flags & FunctionFlag.STATIC) or self.makes(detail.function) < LEAST:
             return None
+        if is_written(frame.graph.nodes, call.node) or allocates_scratch(self._evaluator, detail.function):
+            return None  # to be written into
         value = frame.value(call.node)
         gives = _gives_tensors(value) or (value.place is not Place.HOST and self._returns_what_it_makes(detail.function))
         return detail.function if gives else None
