@@ -169,6 +169,6 @@ def is_module_name(dotted: str) -> bool:
     last = dotted.rpartition(".")[2]
     if dotted.startswith(_OTHER_MODULES) or last.endswith("DataModule"):
         return False
-    if dotted.startswith("torch.nn.") and last[:1].isupper():
+    if dotted.startswith("torch.nn.") and last.lstrip("_")[:1].isupper():  # `torch.nn.modules.loss._Loss`
         return last not in _NOT_LAYERS
     return last.endswith(_MODULE_ENDINGS)

@@ -949,7 +949,8 @@ CONVENTIONS = [
     ("a number of forward", "python", "x: float", ""),
     ("an input with a number by default", "-device", "x=1.0", ""),
     ("an input that is left out by default", "device likely", "x=None", ""),
-    ("an input that a call has on the host", "host", "x", "\ndef g():\n    C()(H)\n"),
+    ("an input that each step has on the host", "host", "x", "\ndef g(timesteps):\n    for t in timesteps:\n        C()(H)\n"),
+    ("an input that a trial has on the host", "device likely", "x", "\ndef g():\n    C()(H)\n"),
 ]
 
 

@@ -29,6 +29,7 @@ class ArgumentFacts:
     fresh: bool = False  # host data that this function built
     literal: str = NOT_LITERAL  # "True", "False", "None" where the source says so
     element: bool = False  # as an index: known to select exactly one element
+    empty: bool = False  # known to hold no element: nothing is copied
     evaluating: bool = False  # a module known to be in evaluation mode
     holds_host: bool = False  # a container that holds a host tensor
     strided: bool = False  # known not to fill one block of memory: a transposed view, a column, every second item
@@ -41,10 +42,11 @@ Arguments = Mapping[str, Sequence[ArgumentFacts]]  # a name to what was given fo
 _TESTS: dict[str, Callable[[ArgumentFacts], bool]] = {
     "device": lambda a: a.place is Place.DEVICE,
     "device-in": lambda a: a.holds_device,
-    "host": lambda a: a.place is Place.HOST,
+    "host": lambda a: a.place is Place.HOST and not a.empty,
     "numpy": lambda a: a.place is Place.NUMPY,
-    "pydata": lambda a: a.place is Place.PYTHON and not a.holds_device and a.literal != "None",
-    "pylist": lambda a: a.place is Place.PYTHON and a.sequence,
+    "pydata": lambda a: a.place is Place.PYTHON and not (a.holds_device or a.empty) and a.literal != "None",
+    "unplaced": lambda a: a.place is Place.UNKNOWN,
+    "pylist": lambda a: a.place is Place.PYTHON and a.sequence and not a.empty,
     "true": lambda a: a.literal == "True",
     "false": lambda a: a.literal == "False",
     "none": lambda a: a.literal == "None",

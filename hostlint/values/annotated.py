@@ -58,6 +58,8 @@ def _named(dotted: str, index: ProjectIndex, file: int, function: int) -> Value:
         return simple
     if last in PYTHON_NAMES:
         return PYTHON
+    if dotted in {"list", "List", "tuple", "Tuple"}:
+        return Value(Place.PYTHON, detail=ListOf(UNKNOWN, dotted.lower()))
     if last == "device" and dotted != "device":
         return Value(Place.PYTHON, detail=Device("unknown"))
     if last == "dtype":

@@ -13,7 +13,7 @@ from hostlint.values.at_calls import likely_device
 from hostlint.values.conventions import IDENTIFIERS, MASK_NAMES, NUMBERS_AND_FLAGS
 from hostlint.values.detail import Device, Items, ListOf, Literal, Mapping
 from hostlint.values.judging import Meeting, judge
-from hostlint.values.lattice import UNKNOWN
+from hostlint.values.lattice import UNKNOWN, element
 from hostlint.values.parameters import is_module_call
 from hostlint.values.value import Place, Value
 
@@ -39,7 +39,7 @@ def at_truth(frame: Frame, site: Site) -> Meeting | None:
     if node[0] == Op.COMPARE and len(node[2]) > 1:
         value = next((v for part in node[3] if (v := frame.value(part)).is_device), UNKNOWN)
     else:
-        value = frame.value(site.node)
+        value = _last(frame, site.node)
         if _is_whole(frame, value, site.node):
             return None
         if value.place is Place.TENSOR and value.boolean and not any(map(NUMBERS_AND_FLAGS.match, IDENTIFIERS.findall(site.subject)[:1])):
@@ -49,9 +49,21 @@ def at_truth(frame: Frame, site: Site) -> Meeting | None:
     return operator("op.truth", site, site.detail, self=value)
 
 
+def _last(frame: Frame, node: int) -> Value:
+    """The value whose truth is read: of `a and b` that was kept under a name the last, for the others were read where it was made; of one
+    that is a mask in some round of a loop, or in one arm of a choice, the mask."""
+    value = frame.value(node)
+    parts: Any = frame.graph.nodes[node]
+    if value.is_device or parts[0] not in (Op.BOOL, Op.PHI):
+        return value
+    operands = parts[3][-1:] if parts[0] == Op.BOOL else parts[2]
+    masks = (each for part in operands if (each := frame.value(part)).is_device and each.boolean)
+    return next(masks, value)
+
+
 def _is_whole(frame: Frame, value: Value, node: int) -> bool:
     """A name that convention takes for a whole tensor: the truth test would fail if it were one, so it is a flag, a list or None."""
-    if not value.is_device or value.confidence is Confidence.CERTAIN or value.rank0 or value.boolean:
+    if not value.is_device or value.confidence is Confidence.CERTAIN or value.rank0 or value.boolean or value.bare:
         return False
     parts: Any = frame.graph.nodes[node]
     if parts[0] == Op.INDEX:  # `caches[0]`, but not `finished[i]`
@@ -146,8 +158,11 @@ def _as_mask(frame: Frame, node: int) -> Value:
 
 
 def _at_index(op_name: str, site: Site, base: Value, index: Value, value: Value | None, *, alone: bool) -> Meeting | None:
-    if isinstance(base.detail, (Mapping, Device)) or (isinstance(index.detail, (Items, ListOf)) and index.detail.kind != "list"):
+    if isinstance(base.detail, (Mapping, Device)):
         return None
+    if isinstance(index.detail, (Items, ListOf)) and index.detail.kind != "list":
+        part = element(index.detail)  # one tensor for each dimension, as `nonzero(as_tuple=True)` gives them
+        return _at_index(op_name, site, base, part, value, alone=False) if part.place is Place.HOST else None
     if index.is_device and base.place in (Place.UNKNOWN, Place.TENSOR) and (index.boolean or index.integer) and not index.rank0:
         base = replace(base, place=Place.DEVICE, confidence=Confidence.LIKELY)  # a device mask or index needs a device tensor
     operands = {"self": base, "index": index}

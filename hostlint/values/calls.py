@@ -17,6 +17,7 @@ from hostlint.values.conventions import MODELS, UPLOADERS, conventional
 from hostlint.values.detail import Class, External, ExternalInstance, Function, Instance, Items, ListOf, Literal, Method, Module, Partial
 from hostlint.values.lattice import NEVER, NUMBER, NUMPY, PYTHON, TENSOR, UNKNOWN, combine, device_name, join_all
 from hostlint.values.results import has_large_shape, result
+from hostlint.values.schedules import RETRIEVER, retrieved
 from hostlint.values.value import Place, Value
 
 if TYPE_CHECKING:
@@ -111,6 +112,8 @@ def _library(made: Call, detail: External) -> Value:
     if op is not None:
         return made.by_table(op)
     last = dotted.rpartition(".")[2]
+    if last == RETRIEVER:
+        return retrieved(made.arguments, dict(made.keywords))
     if last[:1].isupper():
         return Value(Place.PYTHON, detail=ExternalInstance((dotted,))) if dotted.startswith("torch.") else UNKNOWN
     if dotted.startswith("torch.nn.functional."):

@@ -39,6 +39,11 @@ class ListOf(Detail):
 
 
 @dataclass(frozen=True, slots=True)
+class NoElements(Detail):
+    """A tensor of nothing, of which no byte is ever copied."""
+
+
+@dataclass(frozen=True, slots=True)
 class Mapping(Detail):
     """A dictionary with known literal keys."""
 
@@ -113,3 +118,8 @@ class Method(Detail):
 class Partial(Detail):
     function: Value
     arguments: tuple[Value, ...]
+
+
+def is_empty(value: Value) -> bool:
+    """Whether something is a list without items, or a tensor that was made of one."""
+    return isinstance(value.detail, NoElements) or (isinstance(value.detail, Items) and not value.detail.items)

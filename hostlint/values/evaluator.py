@@ -124,6 +124,7 @@ class Evaluator:
         self._schedules: dict[int, bool | None] = {}
         self._registered: dict[ClassId, frozenset[str]] = {}
         self._names: dict[FunctionId, dict[int, str]] = {}
+        self._tensors: dict[FunctionId, frozenset[int]] = {}
         self.files = 0  # what the answers since it was last cleared rest on
 
     def frame(self, fid: FunctionId, fuel: int = FUEL, given: Given | None = None) -> Frame:
@@ -169,6 +170,15 @@ class Evaluator:
             )
             names = frozenset(call.strings[0] for call in calls if call.chain in REGISTRATIONS and call.strings)
             known = self._registered[cid] = names
+        return known
+
+    def tensors_by_use(self, frame: Frame) -> frozenset[int]:
+        """The positions of the parameters that a function uses as tensors."""
+        from hostlint.values.usage import tensors_by_use
+
+        known = self._tensors.get(frame.fid)
+        if known is None:
+            known = self._tensors[frame.fid] = tensors_by_use(frame)
         return known
 
     def remember(self, key: tuple[object, ...], compute: Callable[[], Value]) -> Value:

@@ -8,7 +8,7 @@ from hostlint.facts.kinds import FactKind
 from hostlint.model import Confidence
 from hostlint.torch_ops import conditions
 from hostlint.torch_ops.conditions import TARGET, ArgumentFacts
-from hostlint.values.detail import ExternalInstance, Items, ListOf, Literal
+from hostlint.values.detail import ExternalInstance, Items, ListOf, Literal, is_empty
 from hostlint.values.value import Place, Value
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from hostlint.values.devices import Target
 
 HELD_DEPTH = 4
+UNPLACED = "the data are no tensor of this function's, and a tensor would be given to `as_tensor` or `clone`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,7 @@ def facts_of(value: Value, *, element: bool = False) -> ArgumentFacts:
         fresh=value.fresh,
         literal=literal,
         element=element,
+        empty=is_empty(value),
     )
 
 
@@ -99,11 +101,15 @@ def _reads_device(wait: Wait) -> bool:
 
 def _evidence(wait: Wait, bound: Bound, target: Target | None) -> tuple[Confidence, str]:
     """The weakest confidence among the values that the form rests on, and why the value that is read lives where it does."""
-    confidence, whys = Confidence.CERTAIN, []
+    confidence = Confidence.CERTAIN
+    whys: list[str] = []
     for atom in wait.when:
         kind, name = conditions.split_atom(atom)
         if kind == "to" and target is not None:
             confidence = min(confidence, target.confidence)
+            continue
+        if kind == "unplaced":
+            confidence, whys = min(confidence, Confidence.LIKELY), [*whys, UNPLACED]
             continue
         if kind not in {"device", "device-in", "host", "numpy", "pydata", "pylist", "boolean", "rank0"}:
             continue

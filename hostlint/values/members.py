@@ -9,7 +9,7 @@ from hostlint.model import Confidence
 from hostlint.torch_ops import method as table_method
 from hostlint.values import annotated
 from hostlint.values.conventions import DEVICE_ATTRIBUTES, ON_HOST, conventional
-from hostlint.values.detail import Class, Device, Dtype, External, ExternalInstance, Function, Instance, Method, Module, Super
+from hostlint.values.detail import Class, Device, Dtype, External, ExternalInstance, Function, Instance, Items, Method, Module, Super
 from hostlint.values.lattice import PYTHON, SHAPE, UNKNOWN, is_none, join_all
 from hostlint.values.value import Place, Value
 
@@ -21,6 +21,7 @@ TENSOR_METADATA = frozenset({
     "shape", "ndim", "is_cuda", "is_cpu", "is_meta", "is_leaf", "is_sparse", "is_quantized", "is_nested", "requires_grad", "grad_fn",
     "layout", "names", "itemsize", "nbytes", "_version", "placements", "device_mesh",
 })
+RESULT_PARTS = {"values": 0, "indices": 1}  # of what `max(dim=)`, `sort` and `topk` return
 SCHEDULES = frozenset({"timesteps"})
 TENSOR_PARTS = frozenset({"T", "mT", "H", "mH", "data", "real", "imag", "grad", "values", "indices"})
 
@@ -45,6 +46,8 @@ def _attribute(frame: Frame, base: Value, name: str) -> Value:
         return of_external(f"{detail.name}.{name}")
     if isinstance(detail, Module):
         return _of_module(frame, detail.file, name)
+    if isinstance(detail, Items) and name in RESULT_PARTS and len(detail.items) > RESULT_PARTS[name]:
+        return detail.items[RESULT_PARTS[name]]
     if isinstance(detail, ExternalInstance):
         return _of_external_instance(base, detail, name)
     if base.place is Place.UNKNOWN or detail is None:

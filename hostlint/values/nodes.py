@@ -107,7 +107,7 @@ def _binop(frame: Frame, node: Any) -> Value:
     containers = (Items, ListOf)
     if node[2] == "+" and isinstance(left.detail, containers) and isinstance(right.detail, containers):
         return _concatenated(left.detail, right.detail)
-    if node[2] == "*" and isinstance(left.detail, containers) and right.place is Place.PYTHON:
+    if node[2] == "*" and isinstance(left.detail, containers) and (right.place is Place.PYTHON or right.is_tensor):
         return Value(Place.PYTHON, detail=ListOf(element(left.detail)))
     if node[2] == "%" and isinstance(left.detail, Literal) and left.detail.type_name == "str":
         return PYTHON

@@ -9,9 +9,9 @@ from hostlint.facts.schema import FunctionFlag, FunctionOutline, Param
 from hostlint.heat.nature import is_unused
 from hostlint.model import Confidence
 from hostlint.values import annotated
-from hostlint.values.conventions import SHAPES, conventional
+from hostlint.values.conventions import MODELS, SHAPES, conventional
 from hostlint.values.detail import Class, Instance, ListOf, Literal
-from hostlint.values.lattice import PYTHON, UNKNOWN, is_none, join_all
+from hostlint.values.lattice import PYTHON, TENSOR, UNKNOWN, is_none, join_all
 from hostlint.values.schedules import is_of_host_schedule
 from hostlint.values.value import Place, Value
 
@@ -44,7 +44,7 @@ def parameter(frame: Frame, position: int) -> Value:
     if param.kind in {"*", "**"}:
         return Value(Place.PYTHON, detail=ListOf(UNKNOWN))
     if frame.given is not None:
-        return _narrowed(frame.given[position], _declared(frame, param))
+        return _narrowed(frame.given[position], _declared(frame, position, param))
     return _general(frame, position, param)
 
 
@@ -55,12 +55,16 @@ def _narrowed(given: Value, declared: Value) -> Value:
     return given
 
 
-def _declared(frame: Frame, param: Param) -> Value:
-    return annotated.value_of(param.annotation, frame.evaluator.index, *frame.fid) if param.annotation else UNKNOWN
+def _declared(frame: Frame, position: int, param: Param) -> Value:
+    """What the annotation says; without one, what the function does with the parameter."""
+    if param.annotation:
+        return annotated.value_of(param.annotation, frame.evaluator.index, *frame.fid)
+    used = position in frame.evaluator.tensors_by_use(frame) and not MODELS.search(param.name)  # modules go `.cpu()`, too
+    return TENSOR if used else UNKNOWN
 
 
 def _general(frame: Frame, position: int, param: Param) -> Value:
-    declared = _declared(frame, param)
+    declared = _declared(frame, position, param)
     conventions = frame.evaluator.conventions
     if param.name in conventions.device_names:
         return conventional(f"`{param.name}` is named in `device-names`")
@@ -150,8 +154,16 @@ def _from_callers(frame: Frame, position: int) -> Value:
         return UNKNOWN
     if frame.fuel <= 0:
         return UNKNOWN
-    values = [_passed(frame, caller, position) for caller in callers if caller.caller != frame.fid]
+    values = [_passed(frame, caller, position) for caller in callers if caller.caller != frame.fid and not _tries(frame, caller, position)]
     return _join_passed([value for value in values if value is not None])
+
+
+def _tries(frame: Frame, caller: Caller, position: int) -> bool:
+    """Whether a call beside any step shows a module host tensors: what builds a module tries it with what is at hand."""
+    if not is_module_call(frame, frame.outline) or _is_hot(frame.evaluator, caller):
+        return False
+    value = _passed(frame, caller, position)
+    return value is not None and value.place is Place.HOST
 
 
 def _join_passed(values: list[Value]) -> Value:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hostlint.model import Confidence
 from hostlint.torch_ops.copies import largest_free_copy
 from hostlint.torch_ops.spec import Op, Returns
-from hostlint.values.detail import Dtype, ExternalInstance, Items, ListOf, Literal
+from hostlint.values.detail import Dtype, ExternalInstance, Items, ListOf, Literal, NoElements, is_empty
 from hostlint.values.devices import Target, is_device, is_dtype, target_of
 from hostlint.values.lattice import NUMPY, PYTHON, UNKNOWN, combine, is_none, list_of
 from hostlint.values.value import Place, Value
@@ -42,6 +42,9 @@ def result(op: Op, bound: Bound, line: int) -> Value:
     if returns is Returns.UNKNOWN:
         return Value(Place.PYTHON, detail=ExternalInstance(op.makes, _given(bound))) if op.makes else UNKNOWN
     made = _PLACED[returns](op, bound, line)
+    data = bound.get("data")
+    if data is not None and is_empty(data.value):
+        return replace(made, detail=NoElements())
     if returns is Returns.SEQUENCE or _is_sequence(op, bound):
         return _sequence(op, made)
     return made
@@ -65,7 +68,7 @@ def _asks_for_more(value: Value) -> bool:
 
 def _sequence(op: Op, made: Value) -> Value:
     if not op.integer_items:
-        return list_of(made)
+        return replace(list_of(made), detail=ListOf(made, "tuple"))
     count = max(op.integer_items) + 1
     items = tuple(replace(made, integer=True, boolean=False) if i in op.integer_items else made for i in range(count))
     return Value(Place.PYTHON, made.why, made.confidence, detail=Items("tuple", items))
