@@ -338,3 +338,23 @@ def test_a_forward_shows_itself_before_a_call_of_any_model() -> None:
     heat = compute_heat(index)
     inner = next(f.index for f in index.files[0].functions if f.name == "inner3")
     assert [link.function for link in heat.function((0, inner)).chain] == ["Kind3.forward", "Kind3.forward"]
+
+
+def test_a_schedule_that_moves_on_between_epochs_makes_no_step() -> None:
+    assert not differences("""
+    def fit(model, loader, scheduler, optimizer):
+        while True:
+            scheduler.step()
+            probe()  # request
+            for batch in loader:
+                model(batch).backward()
+                optimizer.step()
+                probe()  # loop
+
+    def denoise(model, timesteps, scheduler, branches):
+        for t in timesteps:
+            for branch in branches:
+                model(t)
+            scheduler.step()
+            probe()  # loop
+    """)

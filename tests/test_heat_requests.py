@@ -727,3 +727,54 @@ def test_a_part_of_a_result_that_is_asked_for_by_name_is_no_call_of_a_method() -
             out = getattr(model(t), "sample", None)
             out = getattr(model(t), "reshape_rows", None)
     """)
+
+
+def test_what_a_serving_engine_calls_for_each_token() -> None:
+    assert not differences(main="""
+    from torch import nn
+
+    class Talker(nn.Module):
+        def compute_logits(self, hidden):
+            probe()  # call
+
+        def sample(self, logits, metadata):
+            probe()  # call
+
+        def prepare_inputs_for_generation(self, context):
+            probe()  # call
+
+        def load_weights(self, weights):
+            probe()  # cold
+
+    class Other(nn.Module):
+        def sample(self, n):
+            probe()  # request
+
+    class Plain:
+        def prepare_inputs_for_generation(self, context):
+            probe()  # request
+
+        def execute_model(self, batch):
+            probe()  # request
+
+    class GPUModelRunner:
+        def execute_model(self, batch):
+            probe()  # call
+    """)
+
+
+def test_a_pipeline_that_is_a_module_serves_a_request() -> None:
+    assert not differences(main="""
+    from torch import nn
+
+    class DemoPipeline(nn.Module):
+        def forward(self, prompt, timesteps):
+            probe()  # request
+            for t in timesteps:
+                self.net(t)
+                probe()  # loop
+
+    class Net(nn.Module):
+        def forward(self, x):
+            probe()  # call
+    """)

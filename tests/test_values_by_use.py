@@ -116,6 +116,28 @@ PROGRAMS = {
                     done = (x > 3).all()
                 return x
     """,
+    "what a layer of torch holds": """
+        class Norm(nn.BatchNorm2d):
+            def forward(self, x):
+                return x * (1.0 / float(self.num_batches_tracked))  # scalar-cast
+        class Own(nn.Module):
+            def forward(self, x):
+                return x * float(self.num_batches_tracked)
+    """,
+    "a counter on the host": """
+        class Count(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.offset = torch.tensor(0)
+                self.seen = torch.tensor(0)
+                self.total = torch.tensor(0)
+            def forward(self, x: torch.Tensor):
+                self.offset += 1
+                self.seen = self.seen + x.shape[0]
+                self.total = self.total + x.sum()
+                a = self.offset.item(), self.seen.item()
+                return a, self.total.item()  # item
+    """,
     "parts of a result": """
         a = X.max(dim=0).values.tolist()  # tolist
         b = X.topk(3).indices.cpu()  # host-copy

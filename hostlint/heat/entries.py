@@ -37,6 +37,11 @@ _SCHEDULER_HELPERS = frozenset({"add_noise", "get_velocity", "scale_noise"})  # 
 _REPLAY = re.compile(r"(Buffer|Sampler|Memory)$")
 _EXPERIENCE = re.compile(r"Replay|Buffer|Memory|Priorit|Experience|(^|[._])(replay|rl)([._]|$)|replay|buffer")  # not rays, not points
 _REPLAY_METHODS = frozenset({"sample", "update_priority"})
+_RUNNER = re.compile(r"(Runner|Worker)(Base|Mixin)?$")
+_RUNS_BATCH = "execute_model"  # what a serving engine asks a worker for with each batch of tokens
+_LOGITS = "compute_logits"  # a model that a serving engine drives: it calls these for each token, too
+_TOKEN_METHODS = frozenset({_LOGITS, "sample"})
+_INPUTS = "prepare_inputs_for_generation"  # a generating library calls it before each forward
 _TRAINER = re.compile(r"(^|\.)\w*Trainer$")
 _TRAINER_METHODS = frozenset({"_prepare_inputs"})  # the library's training step calls it with each batch
 _LOADER = re.compile(r"Data\w*Loader|DataLoader\w*")
@@ -131,7 +136,9 @@ class Entries:
 
     def _is_forward(self, cid: ClassId, function: FunctionOutline) -> bool:
         if self._index.is_nn_module(cid):
-            return function.name != "backward" and not (owners.is_codec(self._index, cid) and self._codecs.serve)
+            if function.name == "backward" or owners.is_request_owner(self._index, cid):
+                return False
+            return not (owners.is_codec(self._index, cid) and self._codecs.serve)
         names = owners.class_names(self._index, cid)
         if _AUTOGRAD in names or any(_ATTENTION.search(name) for name in names):
             return True
@@ -141,6 +148,10 @@ class Entries:
 
     def _is_step_by_class(self, cid: ClassId, name: str) -> bool:
         names = owners.class_names(self._index, cid)
+        if name == _INPUTS or (name in _TOKEN_METHODS and self._index.find_method(cid, _LOGITS) is not None):
+            return self._index.is_nn_module(cid)
+        if name == _RUNS_BATCH:
+            return any(_RUNNER.search(each) for each in names)
         if name in _SCHEDULER_HELPERS and self._codecs.serve_only and name not in self._helpers_of_steps:
             return False
         if name in _SCHEDULER_METHODS:

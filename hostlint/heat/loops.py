@@ -174,7 +174,7 @@ class StepLoops:
             return LoopKind.OUTER
         if walk is Walk.UNKNOWN and (self._goes_through_stages(shape, loop) or (hides and self._receives(shape, loop))):
             return LoopKind.OUTER
-        if loop in shape.steps and not (hides and all(map(words.codes, shape.steps[loop]))):
+        if loop in shape.steps and not (hides and (all(map(words.codes, shape.steps[loop])) or self._turns_epochs(shape, loop, walk))):
             return step
         if not hides:
             if exposing or LoopKind.LAYERS in inner:
@@ -209,6 +209,12 @@ class StepLoops:
             return False
         chains = [call.chain for call in shape.outline.calls if shape.loop_of[call.region] == loop]
         return any(map(words.receives, chains)) and not any(words.names_batch(words.last_name(chain)) for chain in chains)
+
+    def _turns_epochs(self, shape: Shape, loop: int, walk: Walk) -> bool:
+        """Whether only a schedule advances beside a loop over a loader's batches, as in `while True: scheduler.step(); for batch in loader: …`."""
+        if walk is not Walk.UNKNOWN or not all(map(words.advances_schedule, shape.steps[loop])):
+            return False
+        return any(shape.walk(child) is Walk.DATA for child in shape.children.get(loop, ()))
 
     def _lie_steps_in(self, shape: Shape, loop: int, inner: list[LoopKind]) -> bool:
         """Whether a loop in this one walks over steps as well: then this one goes over the parts of a request."""

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from hostlint.index import ClassId, FunctionId, ProjectIndex
 
 _REQUEST_OWNER = re.compile(r"(Stage|Pipeline|Worker|Server|Handler|Client|Endpoint|Service)(Base|Mixin|Impl)?$")
+_PIPELINE = re.compile(r"Pipeline(Base|Mixin|Impl)?$")  # also where it is a module, so that its parts load as one
 _REQUEST_METHODS = frozenset({"forward", "__call__", "run", "generate", "execute"})
 _CODEC = re.compile(r"Auto[Ee]ncoder|VAE|Vae(?![a-z])|VQModel|Vocoder|HifiGan|HiFiGAN|Safety\w*Checker")
 _ENCODERS = re.compile(r"(^|\.)((text|prompt|image|vision)_)?encoders?(\.|$)")  # modules and folders of them
@@ -50,7 +51,8 @@ def reads_request(index: ProjectIndex, cid: ClassId) -> bool:
 
 def is_request_owner(index: ProjectIndex, cid: ClassId) -> bool:
     """Whether the class is a pipeline, a stage, a worker or the like."""
-    return not index.is_nn_module(cid) and any(_REQUEST_OWNER.search(name) for name in class_names(index, cid))
+    names = _PIPELINE if index.is_nn_module(cid) else _REQUEST_OWNER
+    return any(names.search(name) for name in class_names(index, cid))
 
 
 def is_request_method(index: ProjectIndex, fid: FunctionId) -> bool:

@@ -128,6 +128,11 @@ def receives(chain: str) -> bool:
 
 
 @cache
+def advances_schedule(chain: str) -> bool:
+    """`self.lr_scheduler.step`: a schedule moves on, which no model takes part in."""
+    return last_name(chain) == "step" and receiver_name(chain).endswith(("scheduler", "sched", "schedule"))
+
+
 def codes(chain: str) -> bool:
     """`vae.decode()`: around the steps of a chunk of a request rather than one of them."""
     return last_name(chain) in ("encode", "decode")

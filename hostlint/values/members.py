@@ -2,8 +2,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from hostlint.facts.graph import Op
 from hostlint.facts.schema import FunctionFlag
 from hostlint.model import Confidence
 from hostlint.torch_ops import method as table_method
@@ -22,6 +23,7 @@ TENSOR_METADATA = frozenset({
     "layout", "names", "itemsize", "nbytes", "_version", "placements", "device_mesh",
 })
 RESULT_PARTS = {"values": 0, "indices": 1}  # of what `max(dim=)`, `sort` and `topk` return
+LAYER_TENSORS = frozenset({"weight", "bias", "running_mean", "running_var", "num_batches_tracked"})  # what layers of torch hold
 SCHEDULES = frozenset({"timesteps"})
 TENSOR_PARTS = frozenset({"T", "mT", "H", "mH", "data", "real", "imag", "grad", "values", "indices"})
 
@@ -137,7 +139,10 @@ def _stored(frame: Frame, cid: ClassId, name: str) -> Value:
     values: list[Value] = []
     first: list[Value] = []
     for fid, node, text in stores:
-        value = evaluator.frame(fid, frame.fuel - 1).value(node)
+        storing = evaluator.frame(fid, frame.fuel - 1)
+        value = storing.value(node)
+        if not value.is_device and _advances(storing, node, name):
+            continue  # it lives where it did
         if value.place is Place.UNKNOWN and text:
             value = annotated.value_of(text, index, fid[0], fid[1]) if not text.startswith("[]") else value
         (first if index.function(fid).name == "__init__" else values).append(_kept(value, name))
@@ -147,6 +152,15 @@ def _stored(frame: Frame, cid: ClassId, name: str) -> Value:
     if (result.place is Place.TENSOR and known.place is Place.UNKNOWN) or result.place is not Place.UNKNOWN:
         return result
     return known if known.place is not Place.UNKNOWN else _by_name(frame, name, result)
+
+
+def _advances(frame: Frame, node: int, name: str) -> bool:
+    """Whether what is stored is the attribute itself and something that does not move it: `self.n = self.n + 1`, `self.n += rows`."""
+    item: Any = frame.graph.nodes[node] if 0 <= node < len(frame.graph.nodes) else (-1,)
+    if item[0] != Op.BINOP:
+        return False
+    operands: list[Any] = [frame.graph.nodes[part] for part in item[3:5]]
+    return any(part[0] == Op.ATTR and part[3] == name and frame.graph.nodes[part[2]][0] == Op.PARAM for part in operands)
 
 
 def _of_stores(first: list[Value], later: list[Value]) -> Value:
@@ -166,6 +180,8 @@ def _unstored(frame: Frame, cid: ClassId, name: str, known: Value) -> Value:
     if known.place is not Place.UNKNOWN:
         return known
     external = tuple(sorted(frame.evaluator.index.external_bases(cid)))
+    if name in LAYER_TENSORS and any(base.startswith("torch.nn.") and base != "torch.nn.Module" for base in external):
+        return Value(Place.DEVICE, f"`self.{name}` is a buffer or parameter, which moves with its module", Confidence.LIKELY, bare=True)
     if external and frame.evaluator.index.is_nn_module(cid) and name in {"device", "dtype"}:
         if name == "dtype":
             return Value(Place.PYTHON, detail=Dtype("?"))
@@ -182,7 +198,7 @@ def _registered(frame: Frame, cid: ClassId, name: str) -> Value | None:
 
 def _of_external_instance(base: Value, detail: ExternalInstance, name: str) -> Value:
     if detail.classes[0].startswith("torch.nn."):
-        if name in {"weight", "bias", "running_mean", "running_var"}:
+        if name in LAYER_TENSORS:
             return Value(Place.DEVICE, f"`{name}` of a module", Confidence.LIKELY, bare=True)
         if name == "device":
             return Value(Place.PYTHON, detail=Device("unknown"))

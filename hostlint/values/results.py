@@ -152,7 +152,7 @@ def _factory(op: Op, bound: Bound, line: int) -> Value:
     if data is not None and data.value.is_tensor:  # torch.as_tensor(tensor) keeps its place
         return replace(data.value, fresh=False)
     if bound.starred or (data is not None and data.value.place is Place.UNKNOWN and op.name.endswith("as_tensor")):
-        return replace(base, place=Place.TENSOR)
+        return replace(base, place=Place.TENSOR, confidence=Confidence.POSSIBLE)
     why = f"`{op.name}` at line {line} has no `device=`, so it is made on the host"
     pinned = bound.get("pin_memory")
     is_pinned = pinned is not None and not (isinstance(pinned.value.detail, Literal) and not pinned.value.detail.value)
