@@ -131,6 +131,35 @@ PROGRAMS = {
                 return
             work()  # every_n
     """,
+    "an attribute that counts": """
+        def f(self, boxes):
+            self.n = boxes.shape[1]
+            if self.n == 0:
+                return boxes
+            work()  # -
+            n = self.n
+            self.n = n
+        def g(self, boxes):
+            if self.n == boxes.n:
+                return self.table
+            work()  # memo
+            self.n = boxes.n
+        def h(self, boxes):
+            if self.n == 0:
+                self.n = boxes.n
+                work()  # memo
+            work()  # -
+        def i(self, boxes):
+            if self.n == boxes.n:
+                return boxes
+            work()  # -
+            self.inner(boxes)
+        def j(self, boxes):
+            if self.table == boxes.n:
+                return boxes
+            work()  # memo
+            self.build_tables(boxes)
+    """,
     "a test that a name holds": """
         def f(self, step, total_steps, test_freq, cfg, last, c):
             is_valid_step = step % test_freq == 0

@@ -391,3 +391,29 @@ def test_functions_named_by_a_string() -> None:
 def test_long_chains_of_assignments_end() -> None:
     steps = "".join(f"    x{i} = x{i + 1}.next()\n" for i in range(3000))
     assert not differences(main=f"def run(model):\n{steps}    probe()  # request\n")
+
+
+def test_what_a_configuration_names_is_found_by_its_methods() -> None:
+    assert not differences(
+        main="""
+        import hydra
+        from torch import nn
+
+        class Base:
+            @classmethod
+            def from_config_dict(cls, config):
+                return hydra.utils.instantiate(config)
+
+        class Model(nn.Module):
+            def __init__(self, config):
+                self.part = Base.from_config_dict(config).to("cuda")
+
+            def forward(self, x):
+                return self.part.update_async(x)
+        """,
+        parts="""
+        class Part:
+            def update_async(self, x):
+                probe()  # call
+        """,
+    )

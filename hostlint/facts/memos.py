@@ -80,12 +80,23 @@ def _asks_for(test: ast.expr) -> tuple[str | None, bool]:
             return chain(right).removesuffix(".keys()"), isinstance(op, ast.In)
         attributes = (chain(part) for part in walk(test) if isinstance(part, ast.Attribute))
         kept = next((text for text in attributes if text.startswith("self.")), None)
-        return (_first_attribute(kept), isinstance(op, (ast.Eq, ast.GtE, ast.LtE))) if kept else (None, False)
+        if kept is None:
+            return None, False
+        if isinstance(op, (ast.Eq, ast.NotEq)) and _is_blank(right):
+            return _first_attribute(kept), isinstance(op, ast.NotEq)
+        return _first_attribute(kept), isinstance(op, (ast.Eq, ast.GtE, ast.LtE))
     if isinstance(test, ast.Call) and chain(test.func) == "hasattr" and len(test.args) == 2 and isinstance(test.args[1], ast.Constant):
         return f"{chain(test.args[0])}.{test.args[1].value!s}", True
     if isinstance(test, (ast.Name, ast.Attribute)):
         return chain(test), True
     return None, False
+
+
+def _is_blank(node: ast.expr) -> bool:
+    """0 or -1: what stands in an attribute that nobody has filled, or counts what is not there; no key that is looked for."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        node = node.operand
+    return isinstance(node, ast.Constant) and type(node.value) in (int, float) and node.value in (0, 1)
 
 
 def _is_length(node: ast.expr) -> TypeGuard[ast.Call]:
@@ -122,7 +133,8 @@ def _is_stored(part: ast.AST, kept: str) -> bool:
             texts = (a.value for a in part.args if isinstance(a, ast.Constant) and isinstance(a.value, str))
             return owner == kept or any(kept == f"{owner}.{text}" for text in texts)
         attribute = kept.rsplit(".", 1)[-1].strip("_")
-        fills = bool(attribute) and attribute in part.func.attr and attribute != part.func.attr.strip("_")  # _build_table() for self.table
+        called = part.func.attr.strip("_")  # _build_table() or build_tables() for self.table
+        fills = bool(attribute) and attribute != called and f"_{attribute}_" in f"_{called}_".replace("s_", "_")
         return kept.startswith("self.") and chain(part.func).startswith("self.") and fills
     return False
 

@@ -23,6 +23,8 @@ _IDENTITIES = frozenset(
     {f"builtins.{name}" for name in ("next", "iter", "getattr", "max", "min", "reversed", "sorted", "list", "tuple", "zip", "vars", "type")}
     | {"copy.copy", "copy.deepcopy", "typing.cast"}
 )
+# They make whatever a configuration names.
+_MAKERS = frozenset({"hydra.utils.instantiate", "hydra.utils.call", "hydra.utils.get_object", "importlib.import_module"})
 _PARENTS_CALL = "super"
 _DEPTH_LIMIT = 50  # names followed one into the other before the last counts as unknown
 
@@ -214,7 +216,7 @@ class Typing:
         if callee.kind is Kind.INSTANCE:
             return [found for method in self.calls_of(callee) for found in self.returned(method)]
         if callee.kind is Kind.EXTERNAL:
-            return () if callee.name in _IDENTITIES else (Type(Kind.OBJECT, name=callee.name),)
+            return () if callee.name in _IDENTITIES or callee.name in _MAKERS else (Type(Kind.OBJECT, name=callee.name),)
         return (callee,) if callee.kind is Kind.SUPER else ()
 
     def calls_of(self, instance: Type) -> list[FunctionId]:

@@ -46,7 +46,7 @@ SHAPES = re.compile(r"(^|_)grids?(_(thw|hw|sizes?))?s?$|(^|_)t?hws?$|^(image|vid
 IDENTIFIERS = re.compile(r"[A-Za-z_]\w*")
 MASK_NAMES = re.compile(r"(^|_)(mask|masks|drop|dropped|is_\w+|has_\w+|flags?|invalid)$|(^|_)mask(_|$)", re.IGNORECASE)
 MODELS = re.compile(
-    r"^(?!(get|named|build|load|create|make|init|from|prepare|set|register|find|resolve|import|wrap|unwrap|new|setup|save|export|compile|is|has)_)[a-z_]*"
+    r"^(?!(get|named|build|load|create|make|init|from|prepare|set|register|find|resolve|import|wrap|unwrap|new|setup|save|export|compile|is|has|uses?|supports?|needs|should|can)_)[a-z_]*"
     r"(?<![a-z])(model|net|network|transformer|unet|vae|denoiser|policy|critic|actor|encoder|decoder|backbone|generator|discriminator|module|"
     r"text_encoder|controlnet|critic|student|teacher|lm_head|embed_tokens|criterion|loss_fn|loss_func|reward_model|ref_model|predictor)s?(_\d+)?$",
     re.IGNORECASE,
