@@ -519,6 +519,26 @@ PROGRAMS = {
             else:
                 y = work()  # fallback
     """,
+    "an element that is no tensor": """
+        def f(batch, x, t):
+            scale = batch["scale"]
+            if not isinstance(scale, torch.Tensor):
+                scale = work()  # -
+            times = t
+            if not torch.is_tensor(times):
+                times = work()  # fallback
+            if not isinstance(t, torch.Tensor):
+                t = work()  # fallback
+        def g(batch, x):
+            scale = batch["scale"]
+            kept = scale
+            if x:
+                assert not isinstance(scale, torch.Tensor)
+            if not isinstance(scale, torch.Tensor):
+                scale = work()  # -
+            if not isinstance(scale, torch.Tensor):
+                scale = work()  # fallback
+    """,
     "a choice by an argument that may be left out": """
         def f(x, mask=None):
             if mask is None:

@@ -339,3 +339,48 @@ def test_tables_in_a_dictionary_and_modes_by_name(gives: str, header: str) -> No
 @pytest.mark.parametrize("made", ["run_kernel(lens)", "rope.advance(lens)", "rope.build(lens)", "make_request_ids(lens), send(lens)"])
 def test_what_others_do_may_be_anything(made: str) -> None:
     assert told(BUILT.replace("{made}", made), "HL308") == []
+
+
+UNSEEN = """\
+import torch
+from torch import nn
+
+
+class Attention(nn.Module):
+    def forward(self, x, {param}):
+        if {test}:
+            mask = torch.tril(torch.ones(x.shape[1], x.shape[1], dtype=torch.bool)).to(x.device)
+        return x * mask
+"""
+
+
+@pytest.mark.parametrize("param", ["mask=None", "mask: torch.Tensor | None = None", "*, mask=None"])
+def test_a_module_whose_calls_nobody_sees_runs_as_it_does_by_default(param: str) -> None:
+    found = told(UNSEEN.replace("{param}", param).replace("{test}", "mask is None"), "HL202")
+    assert [one.span.line for one in found] == [8]
+
+
+@pytest.mark.parametrize(
+    ("param", "test"),
+    [("mask", "not isinstance(mask, torch.Tensor)"), ("mask", "mask is None"), ("mask=1.0", "isinstance(mask, float)")],
+)
+def test_a_module_is_not_taken_to_be_given_what_is_no_default(param: str, test: str) -> None:
+    assert told(UNSEEN.replace("{param}", param).replace("{test}", test), "HL202") == []
+
+
+GIVEN = """
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.attention = Attention()
+
+    def forward(self, x, mask):
+        return self.attention(x, {given})
+"""
+
+
+@pytest.mark.parametrize(("given", "lines"), [("mask", []), ("mask=mask", []), ("None", [8]), ("mask=None", [8])])
+def test_a_module_whose_calls_are_seen_runs_as_they_say(given: str, lines: list[int]) -> None:
+    text = UNSEEN.replace("{param}", "mask=None").replace("{test}", "mask is None") + GIVEN.replace("{given}", given)
+    assert [one.span.line for one in told(text, "HL202")] == lines

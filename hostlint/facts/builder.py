@@ -4,7 +4,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from hostlint.facts.graph import Node, Op, Site, SiteKind
 from hostlint.facts.schema import Call, Param, Region, RegionKind
@@ -119,6 +119,16 @@ class FunctionBuilder:
     def held(self, name: str) -> ast.expr | None:
         """The test whose outcome a name holds here."""
         return self.tests.get(self.env.get(name, -1)) if self.env is not None else None
+
+    def holds_element(self, name: str) -> bool:
+        """Whether a local name holds an element of something, as `batch["scale"]`: no argument that a caller may have left out."""
+        found = (self.env or {}).get(name, -1)
+        while found >= 0 and self.nodes[found][0] in (Op.REFINE, Op.PHI):
+            of = self.nodes[found][2]
+            parts = of if isinstance(of, tuple) else (of,)
+            sources = {cast("int", self.nodes[part][2]) if self.nodes[part][0] == Op.REFINE else part for part in parts}
+            found = min(sources) if len(sources) == 1 and min(sources) < found else -1
+        return found >= 0 and self.nodes[found][0] == Op.INDEX
 
     def forget_attributes(self, name: str) -> None:
         """After `name` was bound anew, what was known of `name.attribute` no longer holds."""

@@ -90,6 +90,8 @@ def _if(b: FunctionBuilder, node: ast.If, rest: Sequence[ast.stmt]) -> None:
     guard = NOTHING
     if b.env is not None:
         guard = classify(node, rest, parameters, b.file.switches, b.qualname, bound, _off(b), b.held)
+        if guard.names and guard.names[0] not in parameters and b.holds_element(guard.names[0]):
+            guard = NOTHING
     before = dict(b.env) if b.env is not None else None
     refine(b, node.test, True)
     _arm(b, node.body, guard.then, guard)

@@ -219,11 +219,18 @@ def _offset(outline: FunctionOutline) -> int:
 
 def left_out(evaluator: Evaluator, fid: FunctionId, names: Sequence[str], depth: int = HANDED_ON) -> bool:
     """Whether a call on a step's path is seen to leave out one of these parameters, or to pass None or a number for it; also where it
-    leaves out what another function hands on."""
+    leaves out what another function hands on. A module whose calls nobody sees runs as it does by default."""
     frame = evaluator.frame(fid)
     positions = [position for position, param in enumerate(frame.outline.params) if param.name in names]
     callers = [caller for caller in evaluator.surroundings.callers(fid) if caller.certain and _is_hot(evaluator, caller)]
+    if not callers and is_module_call(frame, frame.outline):
+        return any(_may_be_left_out(frame, frame.outline.params[position]) for position in positions)
     return any(_leaves_out(frame, caller, position, depth) for caller in callers[:MANY_CALLERS] for position in positions)
+
+
+def _may_be_left_out(frame: Frame, param: Param) -> bool:
+    default = _default(frame, param)
+    return default is not None and is_none(default) and not frame.evaluator.conventions.is_host_name(param.name)
 
 
 def _leaves_out(frame: Frame, caller: Caller, position: int, depth: int) -> bool:
