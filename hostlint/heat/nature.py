@@ -7,6 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from hostlint.facts.schema import FunctionFlag, RegionKind
+from hostlint.heat import seldom
 from hostlint.model import HeatLevel
 
 if TYPE_CHECKING:
@@ -99,7 +100,12 @@ def nature_of(function: FunctionOutline, file: FileOutline) -> Nature:
         return min(_kept_for(function.decorators), _by_name(function.name))
     if function.index == 0:
         return Nature.ANY
-    return min(_by_name(function.name), Nature.ONCE) if _is_for_others(function, file) else _by_name(function.name)
+    once = _is_for_others(function, file) or seldom.is_module(file.module) or _is_of_seldom(function, file)
+    return min(_by_name(function.name), Nature.ONCE) if once else _by_name(function.name)
+
+
+def _is_of_seldom(function: FunctionOutline, file: FileOutline) -> bool:
+    return function.owner >= 0 and seldom.is_class(file.classes[function.owner].name)
 
 
 def _is_for_others(function: FunctionOutline, file: FileOutline) -> bool:
@@ -157,7 +163,7 @@ def installs(name: str) -> bool:
 def _by_name(name: str) -> Nature:
     if _COLD.search(name) or _BENCHMARK.search(name):
         return Nature.COLD
-    if _ONCE.search(name) or installs(name):
+    if _ONCE.search(name) or installs(name) or seldom.is_function(name):
         return Nature.ONCE
     return Nature.RARE if _RARE.search(name) else Nature.ANY
 

@@ -1,0 +1,46 @@
+"""Names of what is done seldom, whoever calls it: models are saved, parts take turns on the device, a run is measured on purpose."""
+from __future__ import annotations
+
+import re
+from functools import cache
+
+_LEARNED = r"models?|modules?|params?|parameters|optimi[sz]ers?|states?|state_dicts?|weights?"
+# What saves a model, puts its parts together or turns it into another form; `convert_output` and its kin are rare at most.
+_SAVES = re.compile(
+    r"^_*((maybe|try|async)_)?(merge|convert|save|export|gather|write|consolidate|collect|dump|load|restore|resume)_(\w+_)?"
+    r"(ckpts?|checkpoints?|state_?dicts?)(_\w+)?$"
+)
+# Parts of a system take turns on the device: that models and optimizers move is asked for. Layers and gradients move at every step.
+_TURNS = re.compile(
+    rf"^_*((maybe|async)_)?(off|on|re|un)load_(\w+_)?({_LEARNED})(_(to|from|on|onto)_\w+)?$|"
+    rf"^_*(move|copy|load|send|put|save|restore|transfer|swap)_(\w+_)?({_LEARNED})_(back_)?(to|from|on|onto)_(cpu|host|gpu|cuda|device)$|"
+    r"_sharded_(save|load)_(to|from)_(cpu|host)$"
+)
+_MEASURES = re.compile(
+    r"(^|_)(profil(er|ing)|benchmark(ed|ing)|timed)(_(run|pass|loop|step|pipe(line)?|hook|call))?$|^_*run_(profiled?|timed)_|"
+    r"(^|_)calibrat(e|ion|ing)(_(?!error|loss|curve|metric|bin)\w+)?$|^_*(auto_?)?tun(e|ing)(_|$)|"
+    r"^_*(grid_)?search_(\w+_)?(scales?|clips?|clipping|thresholds?|ratios?|configs?|hyper\w*|schemes?|alphas?)$"
+)
+_MODULE = re.compile(
+    r"(^|[._])(saver|merger)$|(^|[._])(ckpts?|checkpoints?|weights?|model|state_dict)_?(loader|converter)$|(^|[._])(ckpt|weight)_utils$|"
+    r"(^|[._])(profil(er|ing)|calibrat(or|ion))(_(?!error)\w+)?$"
+)
+_CLASS = re.compile(r"(Profiler|Benchmark(er)?|Calibrat(or|ion))(Mixin|Base)?$")
+
+
+@cache
+def is_function(name: str) -> bool:
+    """A function of that name saves or moves what a model learned, or measures."""
+    return any(pattern.search(name) for pattern in (_SAVES, _TURNS, _MEASURES))
+
+
+@cache
+def is_class(name: str) -> bool:
+    """A class of that name measures."""
+    return bool(_CLASS.search(name))
+
+
+@cache
+def is_module(module: str) -> bool:
+    """A module of that dotted name loads, saves and converts what a model learned, or measures."""
+    return bool(_MODULE.search(module))

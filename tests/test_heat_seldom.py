@@ -1,0 +1,87 @@
+"""What runs seldom though a step's driver calls it: models are saved and moved, a run is measured; and what only sounds like that."""
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from hostlint.facts.lower import lower_file
+from hostlint.heat import compute_heat
+from hostlint.index import ProjectIndex
+
+
+def level_of(source: str, module: str = "main") -> str:
+    """The heat of the place that calls `probe()`."""
+    outline = lower_file(textwrap.dedent(source), module.replace(".", "/") + ".py", module).outline
+    heat = compute_heat(ProjectIndex([outline]))
+    found = [heat.site((0, one.index), call.region).level.label for one in outline.functions for call in one.calls if call.chain == "probe"]
+    assert len(found) == 1
+    return found[0]
+
+
+STEP = """
+    def {name}(models, x):
+        for p in models.parameters():
+            probe()
+
+    def train(model, loader):
+        for batch in loader:
+            model(batch).backward()
+            {name}(model, batch)
+"""
+
+
+@pytest.mark.parametrize("name", [
+    "merge_sharded_ckpt_model", "_convert_checkpoint_keys", "gather_state_dict", "maybe_save_checkpoint", "export_hf_state_dict",
+    "offload_model_to_cpu", "offload_wrapped_optimizer", "load_model_to_gpu", "copy_model_to_cpu", "onload_params", "move_params_to_host",
+    "_run_timed_pipe", "calibrate", "run_calibration_step", "search_clip_ratio", "tune_thresholds", "profiling_step",
+])  # fmt: skip
+def test_what_saves_moves_or_measures_is_asked_for(name: str) -> None:
+    assert level_of(STEP.format(name=name)) == "request"
+
+
+@pytest.mark.parametrize("name", [
+    "copy_to_cpu", "batch_to_cpu", "offload_activations", "offload_layer", "copy_grads_to_cpu", "checkpoint_forward", "merge_heads",
+    "beam_search", "calibration_error", "finetune_batch", "timed_out", "gather_logits", "load_batch_to_gpu", "convert_tokens",
+])  # fmt: skip
+def test_what_a_step_moves_or_merges_stays_hot(name: str) -> None:
+    assert level_of(STEP.format(name=name)) == "loop"
+
+
+LAYERS = """
+    def merge_sharded_ckpt(models, config):
+        def gather(x):
+            probe()
+
+        for layer in range(config.num_hidden_layers):
+            block = models[layer]
+            gather(block(config))
+"""
+
+
+def test_what_a_merge_calls_for_every_layer_is_as_seldom() -> None:
+    assert level_of(LAYERS) == "request"
+    assert level_of(LAYERS.replace("merge_sharded_ckpt", "run_sharded")) == "call"
+
+
+ENTRY = """
+    class Net(nn.Module):
+        def forward(self, x):
+            probe()
+"""
+
+
+@pytest.mark.parametrize(("module", "level"), [
+    ("pkg.saver", "request"), ("pkg.model_loader", "request"), ("pkg.ckpt_converter", "request"), ("pkg.weight_utils", "request"),
+    ("pkg.step_profiler", "request"), ("pkg.calibration", "request"), ("pkg.data_loader", "call"), ("pkg.checkpoint", "call"),
+    ("pkg.loader", "call"), ("pkg.calibration_error", "call"), ("pkg.profile_net", "call"),
+])  # fmt: skip
+def test_modules_that_load_save_or_measure(module: str, level: str) -> None:
+    assert level_of(ENTRY, module) == level
+
+
+@pytest.mark.parametrize(("name", "level"), [
+    ("StepProfiler", "request"), ("ActivationCalibrator", "request"), ("CalibrationError", "call"), ("ProfileEncoder", "call"),
+])  # fmt: skip
+def test_classes_that_measure(name: str, level: str) -> None:
+    assert level_of(ENTRY.replace("Net", name)) == level
