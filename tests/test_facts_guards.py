@@ -356,7 +356,7 @@ PROGRAMS = {
     "evaluation": """
         def f(self, is_eval, x):
             if self.training:
-                work()  # -
+                work()  # training
             else:
                 work()  # evaluation
             if not self.training:
@@ -380,9 +380,20 @@ PROGRAMS = {
             if x or is_eval:
                 work()  # -
             if self.training and x:
-                work()  # -
+                work()  # training
             else:
                 work()  # -
+            if self.training or x:
+                work()  # -
+            trains = self.training and x
+            if trains:
+                work()  # training
+            if mode == "train":
+                work()  # training
+            y = work() if is_training else None  # training
+            if mode != "train":
+                return
+            work()  # training
     """,
     "a check that is called validate is no evaluation": """
         def f(self, x):

@@ -34,6 +34,10 @@ def level(index: ProjectIndex, heat: HeatMap, qualname: str) -> str:
     "class A(LightningModule):\n    def training_step(self, x):\n        pass",
     "class A:\n    def on_train_batch_end(self, x):\n        pass",
     "class A:\n    def denoise_step(self, x):\n        pass",
+    "class Actor:\n    def forward(self, x):\n        return self.net(x)",
+    "class Actor:\n    def forward(self, x):\n        return self.net(x.cpu())",
+    "class Actor:\n    def forward(self, x):\n        seen = x.cpu()\n        return self.net(x).to(seen.dtype)",
+    "class Net(torch.nn.Module):\n    def forward(self, x):\n        return self.net(x).cpu()",
     "class A(torch.utils.data.DataLoader):\n    def __iter__(self):\n        pass",
     "class PrioritySampler:\n    def update_priority(self, x):\n        pass",
     "class Accuracy(torchmetrics.Metric):\n    def update(self, x):\n        pass",
@@ -53,6 +57,9 @@ def test_conventional_entries_are_hot(source: str) -> None:
 
 @pytest.mark.parametrize("source", [
     "class DecodingStage:\n    def forward(self, x):\n        pass",
+    "class Actor:\n    def forward(self, x):\n        return self.net(x).to('cpu')",
+    "@ray.remote\nclass Actor(Base):\n    def forward(self, x):\n        return self.net(x).cpu()",
+    "class Actor:\n    def forward(self, x):\n        values = self.net(x).float().to(device='cpu')\n        return values",
     "class TextPipeline:\n    def __call__(self, x):\n        pass",
     "class Profiler:\n    def step(self):\n        pass",
     "class A:\n    def validation_step(self, x):\n        pass",

@@ -778,3 +778,44 @@ def test_a_pipeline_that_is_a_module_serves_a_request() -> None:
         def forward(self, x):
             probe()  # call
     """)
+
+
+BRANCHES = """
+    import torch
+
+    class Net(torch.nn.Module):
+        def forward(self, x):
+            probe()  # call
+            if TEST:
+                probe()  # LEVEL
+                self.spread(x)
+            return x
+
+        def spread(self, x):
+            probe()  # LEVEL
+"""
+SERVING = """
+    def sample(transformer, vae, scheduler, x, timesteps):
+        for t in timesteps:
+            x = scheduler.step(transformer(x, t), t, x)
+        return vae.decode(x)
+"""
+TRAINING = """
+    def fit(model, loader, optimizer):
+        for batch in loader:
+            model(batch).backward()
+            optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("test", ["self.training", "self.training and x.requires_grad", 'self.mode == "train"', "not (not self.training)"])
+def test_who_only_serves_never_trains(test: str) -> None:
+    source = BRANCHES.replace("TEST", test)
+    assert not differences(main=source.replace("LEVEL", "request"), run=SERVING)
+    assert not differences(main=source.replace("LEVEL", "call"), run=SERVING, fit=TRAINING)
+    assert not differences(main=source.replace("LEVEL", "call"))
+
+
+@pytest.mark.parametrize("test", ["self.trained", "self.training or x.requires_grad", 'self.mode == "fast"', "self.training_steps"])
+def test_other_tests_say_nothing_of_training(test: str) -> None:
+    assert not differences(main=BRANCHES.replace("TEST", test).replace("LEVEL", "call"), run=SERVING)

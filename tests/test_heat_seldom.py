@@ -85,3 +85,56 @@ def test_modules_that_load_save_or_measure(module: str, level: str) -> None:
 ])  # fmt: skip
 def test_classes_that_measure(name: str, level: str) -> None:
     assert level_of(ENTRY.replace("Net", name)) == level
+
+
+EACH = """
+    def train(model, loader):
+        for batch in loader:
+            model(batch).backward()
+            {call}
+"""
+HOOKED = """
+    import torch
+
+    def note(module, args, out):
+        probe()
+
+    def collect(model, layers, x):
+        {put}
+        model(x)
+        {take}
+"""
+
+
+@pytest.mark.parametrize(("put", "take"), [
+    ("handle = model.register_forward_hook(note)", "handle.remove()"),
+    ("handle = model.register_forward_pre_hook(note, with_kwargs=True)", "handle.remove()"),
+    ("kept = []\n        for layer in layers:\n            kept.append(layer.register_forward_hook(note))",
+     "for one in kept:\n            one.remove()"),
+])  # fmt: skip
+def test_a_hook_that_its_installer_takes_away_runs_where_that_runs(put: str, take: str) -> None:
+    source = HOOKED.format(put=put, take=take)
+    assert level_of(source) == "request"
+    assert level_of(source + EACH.format(call="collect(model, [], batch)")) == "call"
+    looped = source.replace("probe()", "for block in module.blocks:\n            block.forward(args)\n            probe()")
+    assert level_of(looped) == "request"
+    assert level_of(HOOKED.format(put=put, take="pass")) == "call"
+    assert level_of(HOOKED.format(put=put, take="other.remove()")) == "call"
+
+
+LOSS = """
+    def drift_loss(a, b):
+        probe()
+
+    def calibrate(model, batches):
+        return [drift_loss(model(one), one) for one in batches]
+"""
+
+
+def test_a_loss_that_only_a_calibration_computes_is_no_step() -> None:
+    assert level_of(LOSS) == "request"
+    assert level_of(LOSS.replace("def calibrate", "def compare")) == "call"
+    assert level_of(LOSS.partition("def calibrate")[0]) == "call"
+    picked = LOSS.replace("def calibrate", "def pick(kind):\n        return drift_loss\n\n    def calibrate")
+    assert level_of(picked.replace("[drift_loss(", "[(")) == "call"
+    assert level_of(LOSS + EACH.format(call="drift_loss(model(batch), batch)")) == "call"

@@ -90,6 +90,7 @@ class FunctionBuilder:
     bound: list[tuple[str, int]] = field(default_factory=list)  # every binding in the order in which it was lowered
     refinements: list[tuple[str, int]] = field(default_factory=list)
     marks: list[tuple[int, int]] = field(default_factory=list)  # node -> Refinement that holds wherever the node is used
+    off_attributes: frozenset[str] | None = None  # of `self`: see statements
     tests: dict[int, ast.expr] = field(default_factory=dict)  # node -> the test that it is the outcome of, where a name was bound to it
     outer_names: dict[str, bool] = field(default_factory=dict)  # declared global (True) or nonlocal
     statement: tuple[int, int] = (0, 0)

@@ -26,15 +26,16 @@ def fallback(test: ast.expr, parameters: frozenset[str]) -> tuple[str, int]:
 
 
 def option(test: ast.expr, off: Collection[str]) -> tuple[str, int]:
-    """The parameter that a test asks about of those that are None or False by default, and 1 where its true branch needs it, else -1."""
+    """What a test asks about of what is None or False by default, and 1 where its true branch needs it, else -1."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         name, sense = option(test.operand, off)
         return name, -sense
     if isinstance(test, ast.BoolOp):
         wanted = 1 if isinstance(test.op, ast.And) else -1
         return next(((name, sense) for name, sense in (option(part, off) for part in test.values) if sense == wanted), (NOBODY, 0))
-    if isinstance(test, ast.Name):
-        return test.id, int(test.id in off)
+    if isinstance(test, (ast.Name, ast.Attribute)):
+        name = chain(test)
+        return name, int(name in off)
     name = none_test(test) or NOBODY
     return name, (-1 if _is_none(test) else 1) if name in off else 0
 

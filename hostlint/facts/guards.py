@@ -18,7 +18,8 @@ from hostlint.facts.trees import walk
 DEBUG_WORDS = re.compile(
     r"debug|verbose|diagnos|isenabledfor|profil|log_?level|dump|trace_|benchmark|wall_clock|sanity|print_(stats|timing)|"
     r"detect_anomaly|enable_timing|return_trajector|save_(intermediate|trajectory)|record_metrics|env.*check|check_numerics|"
-    r"collect_stats|nan_check|check_nan|calibrat",
+    r"collect_stats|nan_check|check_nan|calibrat|(^|_)(preserve|conserve|save|reduce|low)_?((gpu|cuda)_)?(v?ram|mem(ory)?)(_(mode|usage))?$|"
+    r"(^|_)(memory|vram)_sav(er|ing)(_mode)?$",
     re.IGNORECASE,
 )
 ASKS = frozenset({"get", "is_set", "is_true", "is_enabled", "value"})  # how a switch that is an object is read
@@ -43,6 +44,7 @@ EXPORT_WORDS = frozenset({
 CAPTURING = re.compile(r"_?(get_)?(is_|in_)*((cuda_)?graph_|stream_)?captur(e|ing)(_mode)?")
 TRAINING_NAME = re.compile(r"^(is_|in_)?training(_mode)?$", re.IGNORECASE)
 MODE_NAME = re.compile(r"(^|_)(mode|phase|split|stage)$", re.IGNORECASE)
+TRAINS = "while training"
 UNUSUAL = "only where something unusual holds"
 TRAINING_MODES = frozenset({"train", "training"})
 EVALUATION_MODES = frozenset({"eval", "evaluate", "evaluation", "val", "valid", "validate", "validation", "test", "testing"})
@@ -97,11 +99,19 @@ def _by_words(
     guard = _classify(node, rest, parameters, switches, where, bound)
     name, asks = option(node.test, off)
     if not asks or (guard is not NOTHING and guard.names != (name,)):
-        return guard
+        return _while_training(guard, node.test)
     text = guard.text or f"only where {name} is given"
     if asks > 0:
         return Guard(RegionKind.OPTION, guard.other, text, (name,)) if guard.then is None else guard
     return Guard(guard.then, RegionKind.OPTION, text, (name,)) if guard.other is None else guard
+
+
+def _while_training(guard: Guard, test: ast.expr) -> Guard:
+    """The guard with the branch that runs only while a model trains."""
+    trains = sense(test, _trains)
+    if trains > 0 and guard.then is None:
+        return guard._replace(then=RegionKind.TRAINING, text=guard.text or TRAINS)
+    return guard._replace(other=RegionKind.TRAINING, text=guard.text or TRAINS) if trains < 0 and guard.other is None else guard
 
 
 def _classify(
@@ -131,8 +141,8 @@ def guard_of(
 ) -> Guard:
     """The guard that an operand of `and` or `or` is for the operands after it, or the test of a conditional expression for its arms."""
     spelled = written_out(test, held)
-    found = _guard_of(test, switches, parameters)
-    return _guard_of(spelled, switches, parameters) if found is NOTHING and spelled is not test else found
+    found = _while_training(_guard_of(test, switches, parameters), test)
+    return _while_training(_guard_of(spelled, switches, parameters), spelled) if found is NOTHING and spelled is not test else found
 
 
 def _guard_of(test: ast.expr, switches: Collection[str], parameters: frozenset[str]) -> Guard:
@@ -175,6 +185,14 @@ def _kinds(
 
 def _exports(leaf: ast.expr) -> int:
     return int(any(word in EXPORT_WORDS or CAPTURING.fullmatch(word) for word in identifiers(leaf)))
+
+
+def _trains(leaf: ast.expr) -> int:
+    if isinstance(leaf, ast.Compare):
+        words, op = _compared_words(leaf), leaf.ops[0]
+        named = words and words <= TRAINING_MODES and MODE_NAME.search(chain(leaf.left).rpartition(".")[2])
+        return {ast.Eq: 1, ast.In: 1, ast.NotEq: -1, ast.NotIn: -1}.get(type(op), 0) if named else 0
+    return int(isinstance(leaf, (ast.Name, ast.Attribute)) and bool(TRAINING_NAME.search(chain(leaf).rpartition(".")[2])))
 
 
 def _evaluates(leaf: ast.expr) -> int:

@@ -26,6 +26,7 @@ class RegionKind(IntEnum):
     RARE = 11  # runs only where something unusual holds: a NaN, an error, a tensor on another device
     ROUND = 12  # runs once for a generation of results that several steps use
     OPTION = 13  # runs only where the caller sets an argument that is None or False by default
+    TRAINING = 14  # runs only while a model trains
 
 
 class Region(NamedTuple):

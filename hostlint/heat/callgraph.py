@@ -12,6 +12,7 @@ from hostlint.heat.types import Typing
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from hostlint.facts.schema import Call, FunctionOutline
     from hostlint.index import FunctionId, ProjectIndex
 
 SEVERAL = 8  # more functions that a call may run than this are not told apart
@@ -34,6 +35,8 @@ class CallGraph:
     def __init__(self, index: ProjectIndex) -> None:
         self.index = index
         self.hooks: dict[FunctionId, None] = {}
+        self.passing: dict[FunctionId, tuple[FunctionId, int]] = {}  # hooks, and where the function that takes them away puts them in place
+        self.serves_only = False  # known once the loops are: whether no model is trained
         self.escaping: set[FunctionId] = set()  # handed on as values: who calls them is not known
         self._typing = Typing(index)
         self._dispatch = Dispatch(index, self._typing)
@@ -70,7 +73,12 @@ class CallGraph:
             if found.steps:
                 self._steps.setdefault(fid, []).append(position)
             if found.escaping:
-                self.hooks.update(dict.fromkeys(found.hooks))
+                if found.hooks and _is_taken_away(function, call):
+                    self.passing.update(dict.fromkeys(found.hooks, (fid, call.region)))
+                    for hook in found.hooks:
+                        self._add(Edge(fid, hook, NO_CALL, call.line, 0, True))
+                else:
+                    self.hooks.update(dict.fromkeys(found.hooks))
                 self.escaping.update(found.escaping)
             targets = dict.fromkeys(found.targets)
             for callee, certain in targets:
@@ -139,3 +147,11 @@ class CallGraph:
                 else:
                     self._add(Edge((file, function.parent), fid, NO_CALL, function.line, function.region, False))
                 self.escaping.add(fid)
+
+
+def _is_taken_away(function: FunctionOutline, call: Call) -> bool:
+    """Whether the same function removes the hook that a call puts in place: `handle = m.register_…(f); …; handle.remove()`."""
+    bound = [name for name, text in function.assigns if text == f"{call.chain}()"]
+    kept = {other.chain.removesuffix(".append") for other in function.calls if other.chain.endswith(".append") and other.line == call.line}
+    bound += [name for name, text in function.assigns if text.endswith("[]") and text[:-2] in kept]
+    return any(other.chain == f"{name}.remove" for other in function.calls for name in bound)

@@ -35,6 +35,12 @@ class Codecs:
         """They serve, and nothing trains: no optimizer takes a step."""
         return self.serve and not any(map(_trains, self._used()))
 
+    @cached_property
+    def never_trains(self) -> bool:
+        """Something encodes or decodes around its steps, and there is neither a backward pass nor an optimizer's step."""
+        found = (what == "around" for what in self._calls())
+        return any(found) and not any(_trains(function) or _goes_back(function) for function in self._used())
+
     def _used(self) -> Iterator[FunctionOutline]:
         for outline in self._index.files:
             if not is_unused(outline):
@@ -61,3 +67,7 @@ class Codecs:
 
 def _trains(function: FunctionOutline) -> bool:
     return any(words.last_name(call.chain) == "step" and "optim" in words.receiver_name(call.chain).lower() for call in function.calls)
+
+
+def _goes_back(function: FunctionOutline) -> bool:
+    return any(words.last_name(call.chain) == "backward" for call in function.calls)

@@ -66,6 +66,11 @@ class Entries:
         self._loops = loops
         self._codecs = Codecs(index, loops)
 
+    @property
+    def serves_only(self) -> bool:
+        """Whether the project serves models and trains none."""
+        return self._codecs.never_trains
+
     def is_step(self, fid: FunctionId) -> bool:
         """Whether the function runs once a step (a layer, a batch) by convention."""
         function = self._index.function(fid)
@@ -144,6 +149,8 @@ class Entries:
             return True
         if function.name != "forward" or owners.is_request_owner(self._index, cid) or any(map(_HELPER_OWNER.search, names)):
             return False
+        if _returns_host_copy(function):  # a worker's answer
+            return False
         return not self._has_step_loop(cid, function)
 
     def _is_step_by_class(self, cid: ClassId, name: str) -> bool:
@@ -167,6 +174,14 @@ class Entries:
 
     def _has_step_loop(self, cid: ClassId, function: FunctionOutline) -> bool:
         return LoopKind.STEPS in self._loops.kinds((cid[0], function.index)).values()
+
+
+def _returns_host_copy(function: FunctionOutline) -> bool:
+    """Whether what the function returns is moved to the host, for whoever asked."""
+    returned = {text for name, text in function.assigns if name == "return"}
+    returned |= {text for name, text in function.assigns if name in returned}
+    moves = (call for call in function.calls if words.last_name(call.chain) == "cpu" or "cpu" in call.strings)
+    return any(f"{call.chain}()" in returned for call in moves if words.last_name(call.chain) in ("cpu", "to"))
 
 
 def _answers(function: FunctionOutline) -> bool:

@@ -9,7 +9,7 @@ from hostlint.facts.schema import FunctionFlag, RegionKind
 from hostlint.heat.callgraph import CallGraph
 from hostlint.heat.entries import Entries
 from hostlint.heat.loops import StepLoops
-from hostlint.heat.nature import Nature, nature_of, region_limits, repeats
+from hostlint.heat.nature import Nature, is_unused, nature_of, region_limits, repeats
 from hostlint.heat.quiet import quiet_modules
 from hostlint.heat.spread import Allowed, Reached
 from hostlint.model import ChainLink, Heat, HeatLevel
@@ -31,10 +31,12 @@ class HeatMap:
         self._heats: dict[FunctionId, Heat] = {}
         self._region_limits: dict[FunctionId, tuple[HeatLevel, ...]] = {}
         entries = Entries(index, self.loops)
+        self.graph.serves_only = entries.serves_only
+        self._cool_passing(entries)
         steps = {
             fid: None
             for fid, nature in self._natures.items()
-            if nature is Nature.ANY and (fid in self.graph.hooks or entries.is_step(fid))
+            if nature is Nature.ANY and (fid in self.graph.hooks or (entries.is_step(fid) and not self._is_part_of_seldom(fid)))
         }
         stops = {fid for fid in self._natures if fid not in steps and fid not in self._forced and entries.is_whole_request(fid)}
         readers = {fid for fid in steps if fid not in self._forced and entries.reads_request(fid)}
@@ -49,6 +51,20 @@ class HeatMap:
         reached.spread([fid for fid in steps if fid not in quiet], self._forced)
         self._ways, self._rounds = reached.ways, reached.rounds
 
+    def _cool_passing(self, entries: Entries) -> None:
+        """Hooks that the same function puts in place and takes away are no steps, unless it does so in each step."""
+        for hook, (fid, region) in self.graph.passing.items():
+            places = [(fid, region), *((edge.caller, edge.region) for edge in self.graph.edges_in(fid))]
+            if hook in self.graph.hooks or any(self.loops.surrounding(*place) or entries.is_step(place[0]) for place in places):
+                continue
+            self._natures[hook] = min(self._natures[hook], Nature.ONCE)
+
+    def _is_part_of_seldom(self, fid: FunctionId) -> bool:
+        """A loss or the like that only evaluations, calibrations and their kin are seen to compute."""
+        edges = [edge for edge in self.graph.edges_in(fid) if edge.caller != fid and not is_unused(self._index.files[edge.caller[0]])]
+        known = bool(edges) and fid not in self.graph.escaping and all(edge.certain and edge.call_index >= 0 for edge in edges)
+        return known and self._index.function(fid).owner < 0 and all(self._natures[edge.caller] <= Nature.ONCE for edge in edges)
+
     def function(self, fid: FunctionId) -> Heat:
         """The heat of a function's body outside its loops and guards."""
         if fid not in self._heats:
@@ -59,7 +75,7 @@ class HeatMap:
         """The heat of a place in a region of the function."""
         regions = self._index.function(fid).regions
         if fid not in self._region_limits:
-            self._region_limits[fid] = region_limits(regions)
+            self._region_limits[fid] = region_limits(regions, self.graph.serves_only)
         limit = min(self._region_limits[fid][region], self._limit(fid))
         inner = region
         while inner and not self.is_step_loop(fid, inner):

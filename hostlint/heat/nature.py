@@ -168,11 +168,13 @@ def _by_name(name: str) -> Nature:
     return Nature.RARE if _RARE.search(name) else Nature.ANY
 
 
-def region_limits(regions: Sequence[Region]) -> tuple[HeatLevel, ...]:
-    """The most heat that each region of a function may have, its guards considered."""
+def region_limits(regions: Sequence[Region], serves_only: bool = False) -> tuple[HeatLevel, ...]:
+    """The most heat that each region of a function may have, its guards considered; who only serves never trains."""
     limits: list[HeatLevel] = []
     for position, region in enumerate(regions):
         own = _REGION_LIMITS.get(region.kind, HeatLevel.LOOP)
+        if serves_only and region.kind == RegionKind.TRAINING:
+            own = HeatLevel.REQUEST
         limits.append(own if position == 0 else min(own, limits[region.parent]))
     return tuple(limits)
 

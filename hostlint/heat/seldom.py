@@ -27,6 +27,18 @@ _MODULE = re.compile(
 )
 _CLASS = re.compile(r"(Profiler|Benchmark(er)?|Calibrat(or|ion))(Mixin|Base)?$")
 
+# Arguments that switch checks and records on; what a distribution validates it validates by default.
+_CHECK = re.compile(
+    r"^_*(do_|run_|with_|enable_|should_)?((sanity_)?checks?|check_\w+|\w+_checks?|verify(_\w+)?|assert_\w+|debug(_\w+)?|\w+_debug|verbose|"
+    r"profile|profiling|diagnose|diagnostics|print_\w+|log_stats|trace|dump(_\w+)?)$"
+)
+
+
+@cache
+def is_check(name: str) -> bool:
+    """An argument of that name, where it is off by default, is set to look into what goes wrong."""
+    return bool(_CHECK.search(name))
+
 
 @cache
 def is_function(name: str) -> bool:

@@ -50,7 +50,7 @@ class Allowed:
             if fid in self._levels:
                 continue
             self._levels[fid] = level
-            limits = region_limits(self._graph.index.function(fid).regions)
+            limits = region_limits(self._graph.index.function(fid).regions, self._graph.serves_only)
             for edge in self._graph.edges_out(fid):
                 if edge.callee not in self._levels:
                     waiting[min(level, limits[edge.region], _LIMITS[self._natures[edge.callee]])].append(edge.callee)
@@ -109,7 +109,7 @@ class Reached:
         if not any(self._loops.is_step(fid, loop) for loop in kinds):
             return
         regions = self._graph.index.function(fid).regions
-        limits, rounds = region_limits(regions), in_rounds(regions)
+        limits, rounds = region_limits(regions, self._graph.serves_only), in_rounds(regions)
         for edge in self._graph.edges_out(fid):
             loop = self._loops.surrounding(fid, edge.region)
             if loop and limits[edge.region] is HeatLevel.LOOP and self._may_heat(edge):
@@ -117,7 +117,7 @@ class Reached:
 
     def _extend(self, fid: FunctionId, distance: int, in_round: bool) -> None:
         regions = self._graph.index.function(fid).regions
-        limits, rounds = region_limits(regions), in_rounds(regions)
+        limits, rounds = region_limits(regions, self._graph.serves_only), in_rounds(regions)
         for edge in self._graph.edges_out(fid):
             if limits[edge.region] is HeatLevel.LOOP and edge.callee not in self.ways and self._may_heat(edge):
                 loop = _row_loop(regions, edge.region) if in_round else 0

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from hostlint.facts.graph import Op
 from hostlint.facts.schema import FunctionFlag, FunctionOutline, Param
 from hostlint.heat.nature import is_unused
+from hostlint.heat.seldom import is_check
 from hostlint.model import Confidence
 from hostlint.values import annotated
 from hostlint.values.conventions import MODELS, SHAPES, conventional
@@ -287,13 +288,34 @@ def _is_hot(evaluator: Evaluator, caller: Caller) -> bool:
 
 def asked_for(evaluator: Evaluator, fid: FunctionId, names: Sequence[str]) -> bool:
     """Whether a call on a step's path may set one of these parameters, which are off by default; it may where none is seen, or many, or
-    one that is written for any model."""
+    one that is written for any model. A switch of checks is set only where a call says so."""
+    if "." in names[0]:
+        return _is_switched_on(evaluator, fid, names[0].rpartition(".")[2])
     frame = evaluator.frame(fid)
     positions = [position for position, param in enumerate(frame.outline.params) if param.name in names]
     callers = [caller for caller in evaluator.surroundings.callers(fid) if caller.certain and _is_hot(evaluator, caller)]
+    if all(map(is_check, names)):
+        passed = (_passed(frame, caller, position) for caller in callers[:MANY_CALLERS] for position in positions)
+        return any(not _is_off(value) and value.place is not Place.UNKNOWN for value in passed if value is not None)
     if not 0 < len(callers) <= MANY_CALLERS or any(caller.among > FEW for caller in callers):
         return True
     return any(not _is_off(_passed(frame, caller, position)) for caller in callers for position in positions)
+
+
+def _is_switched_on(evaluator: Evaluator, fid: FunctionId, name: str) -> bool:
+    """Whether objects may have the attribute set that construction takes from an argument which is False by default: where another method
+    sets it, no construction is seen, one sets it, or configurations do."""
+    index, owner = evaluator.index, evaluator.index.owner(fid)
+    stores = index.attribute_stores(owner, name) if owner is not None else []
+    if len(stores) != 1:
+        return True
+    made, node, _ = stores[0]
+    frame = evaluator.frame(made)
+    item = frame.graph.nodes[node]
+    calls = [one for one in evaluator.surroundings.callers(made) if one.certain and not is_unused(index.files[one.caller[0]])]
+    if item[0] != Op.PARAM or not calls or len(calls) > MANY_CALLERS or frame.outline.decorators:  # a decorator keeps a configuration
+        return True
+    return any(not _is_off(_passed(frame, call, cast("int", item[2]))) for call in calls)
 
 
 def _is_off(value: Value | None) -> bool:
