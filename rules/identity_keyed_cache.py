@@ -1,4 +1,5 @@
 """A cache that is looked up by a tensor's identity (`data_ptr()`, `id`, `is`, a memo's hash): fresh tensors miss, freed ones mislead.
+Or by a key that nobody stores, which always misses.
 
 ## Why it costs
 A tensor hashes by its identity, not by its values. A cache on top of that pays off where the very same object comes again. A caller that
@@ -8,7 +9,11 @@ always misses, the result is computed anew, and the cache keeps the last ones al
 An address is worse. The allocator gives the memory of a freed tensor to the next one, so that a cache that holds the address but not the
 tensor finds the result of another tensor, and nothing reports it.
 
+A cache by hand (`if self._key == key: result = self._kept`) whose `self._key` is never set computes everything anew, and looks as if it did
+not.
+
 ## Instead
+- Store the key where the result is stored.
 - Key by what decides the result on the host: lengths, offsets, shape, dtype, device, a counter of the request.
 - Or make the tensor once for each request (both branches share it), and let the cache hold a reference: `kept is x`, with x kept.
 - Keep the joined or sliced tensor beside its sources, keyed by these.
@@ -46,6 +51,10 @@ def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
             f"`{whole(node)}` is the key of a cache {when(fact)}, but {fact.evidence}: a new tensor at a freed one's address finds its "
             "result; keep the tensor beside the key and compare with `is`, or key by shape, offset and device"
         )
+    if fact.detail == "unkept":
+        return Problem(
+            f"`{whole(node)}` never finds the kept result, {when(fact)}: {fact.evidence}; store the key where the result is stored"
+        )
     return Problem(
         f"`{whole(node)}` makes a new tensor {when(fact)}, and {fact.evidence}, so that it never hits: make the tensor once and pass the "
         "same object, or key by what it is made from"
@@ -55,10 +64,55 @@ def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
 RULE = Rule(
     code="HL305",
     name="identity-keyed-cache",
-    summary="a cache is keyed by the identity of a tensor that is fresh at every step, or by an address that may be given away",
+    summary="a cache is keyed by the identity of a tensor that is fresh at every step, an address that may be given away, or nothing",
     kinds=(FactKind.IDENTITY_KEY,),
     check=check,
     examples=(
+        Example(
+            bad="""\
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.rope = nn.Linear(2, width)
+        self._size = None
+        self._table = None
+
+    def forward(self, x, ids):
+        size = tuple(x.shape[2:])
+        if self._size == size and self._table is not None:  # expect
+            table = self._table
+        else:
+            table = self.rope(ids)
+            self._table = table
+        return x * table
+""",
+            good="""\
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.rope = nn.Linear(2, width)
+        self._size = None
+        self._table = None
+
+    def forward(self, x, ids):
+        size = tuple(x.shape[2:])
+        if self._size == size and self._table is not None:
+            table = self._table
+        else:
+            table = self.rope(ids)
+            self._table = table
+            self._size = size
+        return x * table
+""",
+        ),
         Example(
             bad="""\
 import torch

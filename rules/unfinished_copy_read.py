@@ -14,7 +14,7 @@ device's stream order does not help, for the host is no part of it.
 ## Not flagged
 Reads after `synchronize()`, `wait()` or `query()` of anything, after another read that waits for the same device, or after a function that
 does so; `arr = copy.numpy()` with a wait before it is used; shapes and dtypes; a slot that is read before it is filled again (one step
-late).
+late); an attribute that another method reads, where that method is not seen to call the one that starts the copy.
 
 ## Evidence
 Several image and model servers took non-blocking copies to the host back after black images and previews made of unfinished copies.
@@ -40,6 +40,11 @@ if TYPE_CHECKING:
 
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
+    if fact.detail:  # kept in an attribute, and read by another method
+        return Problem(
+            f"`{whole(node)}` fills `{fact.detail}` after it has returned, {happens(fact)}: {fact.evidence}, and nothing waits in between; "
+            "use a blocking `.cpu()`, or record an event after the copy and wait for it before the read"
+        )
     return Problem(
         f"`{whole(node)}` reads host memory that may not be filled yet {happens(fact)}: {fact.evidence}, and nothing waits in between; "
         "use a blocking `.cpu()`, or record an event after the copy and wait for it before the read (one step late)"
@@ -53,6 +58,37 @@ RULE = Rule(
     kinds=(FactKind.UNFINISHED_COPY,),
     check=check,
     examples=(
+        Example(
+            bad="""\
+import torch
+
+
+class Dispatcher:
+    def prepare(self, mask):
+        self.splits = mask.cuda().sum(0).to("cpu", non_blocking=True)  # expect
+
+    def dispatch(self, x, mask):
+        self.prepare(mask)
+        return torch.split(x, self.splits.tolist())
+""",
+            good="""\
+import torch
+
+
+class Dispatcher:
+    def __init__(self):
+        self.copied = torch.cuda.Event()
+
+    def prepare(self, mask):
+        self.splits = mask.cuda().sum(0).to("cpu", non_blocking=True)
+        self.copied.record()
+
+    def dispatch(self, x, mask):
+        self.prepare(mask)
+        self.copied.synchronize()
+        return torch.split(x, self.splits.tolist())
+""",
+        ),
         Example(
             bad="""\
 import torch

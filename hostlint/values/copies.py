@@ -25,12 +25,12 @@ CASTS = frozenset({"float", "int", "bool", "print", "str", "asarray", "array"})
 
 def unfinished_copies(frame: Frame, found: Sequence[Meeting]) -> Iterator[Meeting]:
     """The first read of each device-to-host copy that nothing has waited for."""
-    copies = [made for call in frame.outline.calls if (made := _copy_to_host(frame, call.node)) is not None]
+    copies = [made for call in frame.outline.calls if (made := copy_to_host(frame, call.node)) is not None]
     for copy, target, confidence in copies:
         wanted = order.shape_of(frame, target)
         for site in frame.graph.sites:
             line: Any = frame.graph.nodes[copy][1]
-            read = _read(frame, site) if site.node > copy or site.line > line else -1
+            read = read_of(frame, site) if site.node > copy or site.line > line else -1
             if read < 0 or not any(order.shape_of(frame, part) == wanted for part in order.made_from(frame, read)):
                 continue
             if not order.waits_between(frame, found, copy, site) and not _is_kept_view(frame, found, site):
@@ -39,7 +39,7 @@ def unfinished_copies(frame: Frame, found: Sequence[Meeting]) -> Iterator[Meetin
             break
 
 
-def _copy_to_host(frame: Frame, node: int) -> tuple[int, int, Confidence] | None:
+def copy_to_host(frame: Frame, node: int) -> tuple[int, int, Confidence] | None:
     """A call that copies a device value to the host without waiting: the call, the node that is filled, how sure that is."""
     if node < 0 or not order.is_non_blocking(frame, node):
         return None
@@ -56,7 +56,7 @@ def _copy_to_host(frame: Frame, node: int) -> tuple[int, int, Confidence] | None
     return None
 
 
-def _read(frame: Frame, site: Site) -> int:
+def read_of(frame: Frame, site: Site) -> int:
     """The node whose data a site reads on the host; -1 where it reads none."""
     if site.kind in (SiteKind.TRUTH, SiteKind.FORMAT):
         return site.node if frame.value(site.node).is_tensor else -1

@@ -10,6 +10,7 @@ from hostlint.values.block_work import BlockConstancy, BlockWork
 from hostlint.values.causes import joined
 from hostlint.values.chains import Chains
 from hostlint.values.constancy import Constancy
+from hostlint.values.dead_keys import DeadKeys
 from hostlint.values.environment import Environment
 from hostlint.values.hoisted import Hoisted
 from hostlint.values.identity import Identity
@@ -64,6 +65,7 @@ class Redone:
         self._serving = Serving(evaluator)
         identity = Identity(evaluator)
         self._feeds = Feeds(evaluator, identity)
+        self._dead_keys = DeadKeys(evaluator)
         self._value_keys = ValueKeys(evaluator, constancy, identity)
         self._projected = Projected(evaluator, StepConstancy(evaluator, constancy, self._hoisted), worth)
 
@@ -79,6 +81,7 @@ class Redone:
             found += [meeting for meeting in finder.meetings(fid, is_hot, places) if meeting.site.first_line not in told]
         yield from joined(self._evaluator.graph_of(fid), found) if len(found) > 1 else found
         yield from self._feeds.meetings(fid, is_hot, places)
+        yield from self._dead_keys.meetings(fid, is_hot)
         yield from self._size_tables.meetings(fid, is_hot, places)
         yield from self._value_keys.meetings(fid, is_hot, places)
         yield from self._serving.meetings(fid, places)

@@ -8,6 +8,7 @@ from hostlint.torch_ops.pauses import OFF_SWITCHES
 from hostlint.values.at_calls import at_call
 from hostlint.values.at_operators import at_augmented, at_format, at_load, at_member, at_percent, at_truth, at_write
 from hostlint.values.copies import rewritten_sources, unfinished_copies
+from hostlint.values.kept_copies import kept_copies
 from hostlint.values.launch_loops import launch_loops
 from hostlint.values.pauses import collector_off, pauses_of
 from hostlint.values.sums import dropped_moves, kept_graphs, low_sums
@@ -36,6 +37,7 @@ def meetings(frame: Frame) -> Iterator[Meeting]:
     yield from launch_loops(frame, found)
     if may_be_wrong(frame.graph):
         yield from unfinished_copies(frame, found)
+        yield from kept_copies(frame, found)
         yield from rewritten_sources(frame, found)
         yield from kept_graphs(frame)
         yield from low_sums(frame)
