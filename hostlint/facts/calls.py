@@ -27,6 +27,11 @@ UPLOAD_HELPER = re.compile(
     r"^_?(move|send|put|copy|batch|recursive|tensors?|data|dict|map|transfer)?_?to_(device|cuda|gpu)$", re.IGNORECASE
 )
 BY_HELPER = "by a helper"  # the detail of an upload that such a helper makes
+# Statements that may move what they are given, or are called on, in place.
+IN_PLACE = re.compile(r"(^|_)(to|move|send|transfer|place|upload|prepare)(_|$)|(^|_)(device|cuda|gpu)$", re.IGNORECASE)
+MODEL_NAMES = re.compile(
+    r"(model|net|module|encoder|decoder|transformer|unet|vae|criterion|loss_fn|loss|optimizer|metric)s?$", re.IGNORECASE
+)
 
 
 @lowers(ast.Call)
@@ -49,6 +54,18 @@ def _call(b: FunctionBuilder, node: ast.Call) -> int:
         b.site(SiteKind.SUM, result, node.args[0], chain(node.func.value))
     _mutate(b, node, name, arguments)
     return result
+
+
+def moved_in_place(node: ast.expr) -> str:
+    """What a statement may have moved in place: `batch` in `batch.to(device)` and in `batch_to_device(batch, device)`."""
+    if not isinstance(node, ast.Call):
+        return ""
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id if isinstance(node.func, ast.Name) else ""
+    if isinstance(node.func, ast.Attribute) and name in {"to", "cuda"}:
+        receiver = chain(node.func.value)
+    else:
+        receiver = chain(node.args[0]) if node.args and IN_PLACE.search(name) else ""
+    return "" if MODEL_NAMES.search(receiver) else receiver
 
 
 def _arguments(b: FunctionBuilder, node: ast.Call) -> tuple[bool, list[int], list[tuple[str, int]]]:

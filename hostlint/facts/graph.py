@@ -38,6 +38,7 @@ class Op(IntEnum):
     IMPORT = 26  # absolute dotted name, imported inside the function
     STAR = 27  # a starred element or argument
     SUPER = 28  # super()
+    MOVED = 29  # object, call, the object's name: the object after a statement that may have moved its parts in place
 
 
 class Refinement(IntEnum):
@@ -98,7 +99,7 @@ class FunctionGraph(NamedTuple):
 
 _FIXED: dict[Op, tuple[int, ...]] = {
     Op.ATTR: (2,), Op.INDEX: (2, 3), Op.BINOP: (3, 4), Op.UNARY: (3,), Op.COMPREHENSION: (3,), Op.ITER: (2,), Op.UNPACK: (2,),
-    Op.ENTER: (2,), Op.APPEND: (2, 3), Op.REFINE: (2,), Op.STORE: (2, 3, 4), Op.STAR: (2,),
+    Op.ENTER: (2,), Op.APPEND: (2, 3), Op.REFINE: (2,), Op.STORE: (2, 3, 4), Op.STAR: (2,), Op.MOVED: (2, 3),
 }  # fmt: skip
 _LISTED = {Op.COMPARE: 3, Op.BOOL: 3, Op.PHI: 2, Op.SEQUENCE: 3}
 _FIXED_TABLE = [_FIXED.get(op, ()) for op in Op]

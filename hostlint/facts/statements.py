@@ -8,7 +8,7 @@ from typing import Any, cast
 from hostlint.facts.assignments import annotated, assign, augmented, bind, delete
 from hostlint.facts.bindings import assign_target, close_loop, names_of
 from hostlint.facts.builder import Environment, FunctionBuilder, Loop
-from hostlint.facts.calls import MUTATORS
+from hostlint.facts.calls import MUTATORS, moved_in_place
 from hostlint.facts.chains import bound_chains, chain, element_chains, iterated_chain, while_words
 from hostlint.facts.dispatch import lower
 from hostlint.facts.expressions import lower_test
@@ -55,6 +55,9 @@ def _expression(b: FunctionBuilder, node: ast.Expr) -> None:
         value = lower(b, node.value)
         if isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute) and node.value.func.attr in MOVERS:
             b.site(SiteKind.BARE, value, node.value, node.value.func.attr, subject=node.value.func.value)
+        moved = moved_in_place(node.value)
+        if b.env is not None and moved in b.env:
+            b.bind(moved, b.add(Op.MOVED, node.lineno, b.env[moved], value, moved))
 
 
 def _return(b: FunctionBuilder, node: ast.Return) -> None:
@@ -158,6 +161,8 @@ def bound_names(body: Sequence[ast.stmt]) -> Iterator[str]:
                 yield part.value.id
             elif isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in MUTATORS:
                 yield chain(part.func.value)
+            elif isinstance(part, ast.Expr) and (moved := moved_in_place(part.value)):
+                yield moved
 
 
 def _loop(b: FunctionBuilder, node: ast.For | ast.AsyncFor | ast.While, head: Callable[[], None]) -> None:

@@ -158,7 +158,8 @@ def _as_mask(frame: Frame, node: int) -> Value:
 
 
 def _at_index(op_name: str, site: Site, base: Value, index: Value, value: Value | None, *, alone: bool) -> Meeting | None:
-    if isinstance(base.detail, (Mapping, Device)):
+    text = isinstance(index.detail, Literal) and index.detail.type_name == "str"  # a dictionary's key, whatever it was taken for
+    if text or isinstance(base.detail, (Mapping, Device)):
         return None
     if isinstance(index.detail, (Items, ListOf)) and index.detail.kind != "list":
         part = element(index.detail)  # one tensor for each dimension, as `nonzero(as_tuple=True)` gives them

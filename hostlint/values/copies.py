@@ -127,7 +127,7 @@ def _behind(frame: Frame, node: int) -> int:
         seen.add(node)
         parts: Any = frame.graph.nodes[node]
         name, receiver = order.method(frame, node)
-        if parts[0] in (Op.STORE, Op.REFINE):
+        if parts[0] in (Op.STORE, Op.REFINE, Op.MOVED):
             node = parts[2]
         elif parts[0] == Op.PHI and parts[2]:
             node = min(parts[2])

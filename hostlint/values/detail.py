@@ -99,6 +99,7 @@ class Class(Detail):
 @dataclass(frozen=True, slots=True)
 class Instance(Detail):
     klass: ClassId
+    moved: bool = False  # by its own `to(device)`
 
 
 @dataclass(frozen=True, slots=True)

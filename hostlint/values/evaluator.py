@@ -96,7 +96,7 @@ class Frame:
         if op == Op.ATTR:
             base = self._name(_index(rest[0]), depth)
             return f"{base}.{rest[1]}" if base else str(rest[1])
-        if op in (Op.REFINE, Op.STORE, Op.STAR, Op.CALL):
+        if op in (Op.REFINE, Op.STORE, Op.STAR, Op.CALL, Op.MOVED):
             return self._name(_index(rest[0]), depth)
         if op == Op.PHI and isinstance(rest[0], tuple):
             return next((name for part in rest[0] if part < node and (name := self._name(part, depth))), "")

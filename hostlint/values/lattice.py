@@ -105,6 +105,8 @@ def _agree(a: bool | None, b: bool | None) -> bool | None:
 def _join_details(a: Detail | None, b: Detail | None) -> Detail | None:
     if a == b:
         return a
+    if isinstance(a, Instance) and isinstance(b, Instance) and a.klass == b.klass:
+        return a if a.moved else b
     if isinstance(a, (Items, ListOf)) and isinstance(b, (Items, ListOf)):
         if isinstance(a, Items) and isinstance(b, Items) and a.kind == b.kind == "tuple" and len(a.items) == len(b.items):
             return Items("tuple", tuple(join(x, y) for x, y in zip(a.items, b.items, strict=True)))

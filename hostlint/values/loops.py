@@ -71,7 +71,7 @@ class LoopBody:
             return False
         if node < self.start:
             return True
-        if item[0] in (Op.PHI, Op.ITER, Op.STORE, Op.APPEND, Op.UNKNOWN, Op.ENTER, Op.FUNCTION, Op.CLASS, Op.COMPREHENSION):
+        if item[0] in (Op.PHI, Op.ITER, Op.STORE, Op.APPEND, Op.MOVED, Op.UNKNOWN, Op.ENTER, Op.FUNCTION, Op.CLASS, Op.COMPREHENSION):
             return False
         if item[0] in (Op.ATTR, Op.GLOBAL, Op.FREE, Op.CALL) and (known := leaf(node)) is not None:
             return known
@@ -101,7 +101,7 @@ class LoopBody:
             seen.add(node)
             yield node
             item: Any = self._graph.nodes[node]
-            if item[0] in (Op.INDEX, Op.REFINE, Op.UNPACK, Op.ATTR, Op.STORE):
+            if item[0] in (Op.INDEX, Op.REFINE, Op.UNPACK, Op.ATTR, Op.STORE, Op.MOVED):
                 queue.append(item[2])
             elif item[0] == Op.CALL and (callee := self._graph.nodes[item[2]])[0] == Op.ATTR and callee[3] in VIEWS:
                 queue.append(callee[2])

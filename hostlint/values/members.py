@@ -8,7 +8,7 @@ from hostlint.facts.graph import Op
 from hostlint.facts.schema import FunctionFlag
 from hostlint.model import Confidence
 from hostlint.torch_ops import method as table_method
-from hostlint.values import annotated
+from hostlint.values import annotated, movers
 from hostlint.values.conventions import DEVICE_ATTRIBUTES, ON_HOST, conventional
 from hostlint.values.detail import Class, Device, Dtype, External, ExternalInstance, Function, Instance, Items, Method, Module, Super
 from hostlint.values.lattice import PYTHON, SHAPE, UNKNOWN, is_none, join_all
@@ -109,8 +109,11 @@ def _of_instance(frame: Frame, base: Value, cid: ClassId, name: str, *, is_super
         if index.function(method).flags & FunctionFlag.PROPERTY:
             return _property(frame, base, method)
         return Value(Place.PYTHON, detail=Function(method, annotated.instance(cid) if is_super else base))
-    key = (cid, name, frame.fuel)
-    kept = evaluator.remember(key, lambda: _stored(frame, cid, name))
+    moved = isinstance(base.detail, Instance) and base.detail.moved
+    key = (cid, name, frame.fuel, moved)
+    kept = evaluator.remember(key, lambda: _stored(frame, cid, name, moved=moved))
+    if moved:
+        kept = movers.part(kept, name)
     if kept == UNKNOWN and index.is_nn_module(cid) and not index.attribute_stores(cid, name):
         return Value(Place.PYTHON, detail=Method(base, name))  # what nn.Module brings along: cuda(), parameters() …
     return kept
@@ -124,7 +127,7 @@ def _property(frame: Frame, base: Value, method: tuple[int, int]) -> Value:
     return declared if value.place is Place.UNKNOWN else value
 
 
-def _stored(frame: Frame, cid: ClassId, name: str) -> Value:
+def _stored(frame: Frame, cid: ClassId, name: str, *, moved: bool = False) -> Value:
     """The join of every `self.name = …` of the class; buffers and parameters of a module live where the module was moved to."""
     evaluator, index = frame.evaluator, frame.evaluator.index
     declared = index.attribute_annotation(cid, name)
@@ -138,6 +141,7 @@ def _stored(frame: Frame, cid: ClassId, name: str) -> Value:
         return known
     values: list[Value] = []
     first: list[Value] = []
+    later: list[Value] = []  # what its movers store
     for fid, node, text in stores:
         storing = evaluator.frame(fid, frame.fuel - 1)
         value = storing.value(node)
@@ -145,8 +149,11 @@ def _stored(frame: Frame, cid: ClassId, name: str) -> Value:
             continue  # it lives where it did
         if value.place is Place.UNKNOWN and text:
             value = annotated.value_of(text, index, fid[0], fid[1]) if not text.startswith("[]") else value
-        (first if index.function(fid).name == "__init__" else values).append(_kept(value, name))
+        on_move = not moved and movers.is_mover(index, fid)
+        (first if index.function(fid).name == "__init__" else later if on_move else values).append(_kept(value, name))
     result = _of_stores(first, values)
+    if later and result.place is Place.UNKNOWN:
+        result = movers.if_moved(join_all(later))
     if is_none(result):
         result = UNKNOWN  # a placeholder that others fill
     if (result.place is Place.TENSOR and known.place is Place.UNKNOWN) or result.place is not Place.UNKNOWN:

@@ -9,6 +9,7 @@ from typing import Any
 from hostlint.facts.graph import Node, Op, Refinement
 from hostlint.model import Confidence
 from hostlint.scopes import Symbol, SymbolKind
+from hostlint.values import movers
 from hostlint.values.calls import call
 from hostlint.values.containers import one_of, subscript
 from hostlint.values.conventions import ON_HOST
@@ -272,6 +273,11 @@ def _store(frame: Frame, node: Any) -> Value:
     return base
 
 
+def _moved(frame: Frame, node: Any) -> Value:
+    _, _, base, call, name = node
+    return movers.in_place(frame, frame.value(base), call, name)
+
+
 def _import(frame: Frame, node: Any) -> Value:
     return of_symbol(frame, frame.evaluator.index.absolute(node[2]))
 
@@ -294,6 +300,6 @@ _EVALUATIONS: dict[Op, Evaluation] = {
     Op.SLICE: _slice, Op.BINOP: _binop, Op.UNARY: _unary, Op.COMPARE: _compare, Op.BOOL: _bool, Op.PHI: _phi,
     Op.SEQUENCE: _sequence, Op.DICT: _dict, Op.COMPREHENSION: _comprehension, Op.ITER: _iter, Op.UNPACK: _unpack, Op.TEXT: _text,
     Op.FUNCTION: _function, Op.CLASS: _class, Op.UNKNOWN: _unknown, Op.ENTER: _enter, Op.APPEND: _append, Op.REFINE: _refine,
-    Op.STORE: _store, Op.IMPORT: _import, Op.STAR: _star, Op.SUPER: _super,
+    Op.STORE: _store, Op.IMPORT: _import, Op.STAR: _star, Op.SUPER: _super, Op.MOVED: _moved,
 }  # fmt: skip
 _TABLE: list[Evaluation] = [_EVALUATIONS[op] for op in Op]  # by number: nodes hold plain ints

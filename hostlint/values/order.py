@@ -51,7 +51,7 @@ def method(frame: Frame, node: int) -> tuple[str, int]:
 def shape_of(frame: Frame, node: int, depth: int = 6) -> object:
     """A node without its lines: two nodes of one shape read the same name, attribute or element."""
     parts: Any = frame.graph.nodes[node]
-    if depth == 0 or parts[0] in (Op.CALL, Op.PHI, Op.UNKNOWN, Op.ITER, Op.SEQUENCE, Op.DICT, Op.COMPREHENSION, Op.STORE, Op.APPEND):
+    if depth == 0 or parts[0] in (Op.CALL, Op.PHI, Op.UNKNOWN, Op.ITER, Op.SEQUENCE, Op.DICT, Op.COMPREHENSION, Op.STORE, Op.APPEND, Op.MOVED):
         return node
     if parts[0] in (Op.ATTR, Op.REFINE):
         return (int(parts[0]), shape_of(frame, parts[2], depth - 1), parts[3])
@@ -94,7 +94,7 @@ def _data_of(frame: Frame, node: int) -> Sequence[int]:
     if op == Op.CALL:
         name, receiver = method(frame, node)
         return [] if name in METADATA else [receiver, *parts[3]]
-    if op in (Op.INDEX, Op.UNPACK, Op.ITER, Op.STAR, Op.REFINE, Op.STORE):
+    if op in (Op.INDEX, Op.UNPACK, Op.ITER, Op.STAR, Op.REFINE, Op.STORE, Op.MOVED):
         return [parts[2]]
     if op == Op.BINOP:
         return [parts[3], parts[4]]

@@ -9,7 +9,7 @@ from hostlint.facts.schema import FunctionFlag, FunctionOutline, Param
 from hostlint.heat.nature import is_unused
 from hostlint.heat.seldom import is_check
 from hostlint.model import Confidence
-from hostlint.values import annotated
+from hostlint.values import annotated, movers
 from hostlint.values.conventions import MODELS, SHAPES, conventional
 from hostlint.values.detail import Class, Instance, ListOf, Literal
 from hostlint.values.lattice import PYTHON, TENSOR, UNKNOWN, is_none, join_all
@@ -70,7 +70,8 @@ def _general(frame: Frame, position: int, param: Param) -> Value:
     if param.name in conventions.device_names:
         return conventional(f"`{param.name}` is named in `device-names`")
     if declared.is_host and not _contains_unplaced(declared):
-        return declared
+        movable = isinstance(declared.detail, Instance) and movers.can_move(frame.evaluator.index, declared.detail.klass)
+        return movers.as_passed(declared, _from_callers(frame, position)) if movable else declared
     passed = _from_callers(frame, position)
     if passed.place in (Place.DEVICE, Place.HOST, Place.NUMPY) and passed.confidence > Confidence.POSSIBLE:
         return passed

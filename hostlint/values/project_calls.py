@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hostlint.facts.graph import Op
 from hostlint.facts.schema import FunctionFlag
-from hostlint.values import annotated
+from hostlint.values import annotated, movers
 from hostlint.values.detail import (
     Class,
     Device,
@@ -46,6 +46,7 @@ def returned(made: Call, detail: Function) -> Value:
     general = made.starred or len(evaluator.graph_of(detail.function).nodes) > SMALL
     given = None if general else _given(made, detail)
     value = evaluator.returned(detail.function, frame.fuel - 1, given)
+    value = movers.after_move(value, detail.function, made.values(), evaluator.index)
     if value.place is Place.UNKNOWN or (value.place is Place.PYTHON and declared.is_tensor):
         return declared
     return replace(value, fresh=False) if value.fresh and not _is_builder(value) else value

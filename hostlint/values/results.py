@@ -235,7 +235,7 @@ def _move(op: Op, bound: Bound, line: int) -> Value:
         return replace(moved, place=Place.TENSOR, confidence=Confidence.LIKELY) if only_cast else moved
     if target.place is Place.UNKNOWN:
         return replace(moved, place=Place.TENSOR if base.is_tensor else base.place)
-    if base.is_device and target.place is Place.DEVICE:
+    if base.is_device and target.place is Place.DEVICE and base.confidence > Confidence.POSSIBLE:
         return moved
     confidence = min(target.confidence, Confidence.LIKELY) if base.place is Place.UNKNOWN else target.confidence
     named = f"`{target.why}`" if 0 < len(target.why) < LONGEST_NAME else "the device" if target.place is Place.DEVICE else "the host"
