@@ -118,7 +118,7 @@ def likely_device(frame: Frame, site: Site, value: Value, reader: str) -> Value:
     conventions = frame.evaluator.conventions
     if conventions.says_host(site.subject) or conventions.is_host_name(site.subject) or _waits_for_copies(frame, site):
         return value
-    if not frame.evaluator.surroundings.is_hot(frame.fid, site.region):
+    if not frame.evaluator.surroundings.is_hot(frame.fid, site.region) or frame.evaluator.drivers.drives(frame.fid):
         return value
     found = IDENTIFIER.search(site.subject)
     if found and conventions.is_setting(found.group()):

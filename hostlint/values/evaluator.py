@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from hostlint.facts.graph import FunctionGraph, Op, operands
+from hostlint.values.drivers import Drivers
 from hostlint.values.lattice import UNKNOWN, join_all
 from hostlint.values.value import Value
 
@@ -125,6 +126,7 @@ class Evaluator:
         self._registered: dict[ClassId, frozenset[str]] = {}
         self._names: dict[FunctionId, dict[int, str]] = {}
         self._tensors: dict[FunctionId, frozenset[int]] = {}
+        self.drivers = Drivers(self)
         self.files = 0  # what the answers since it was last cleared rest on
 
     def frame(self, fid: FunctionId, fuel: int = FUEL, given: Given | None = None) -> Frame:

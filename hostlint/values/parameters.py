@@ -104,11 +104,11 @@ def _conventional(frame: Frame, param: Param, declared: Value) -> Value | None:
     if default is not None and default.place is Place.PYTHON and not is_none(default):
         return None
     module_call = is_module_call(frame, outline)
-    named = evaluator.conventions.is_device_name(param.name)
+    named = evaluator.conventions.is_device_name(param.name) and not evaluator.drivers.drives(frame.fid)
     if declared.is_tensor:
         if module_call:
             return conventional(f"`{param.name}` is an input of {outline.qualname}, which lives on the device by convention")
-        if evaluator.surroundings.is_hot(frame.fid):
+        if evaluator.surroundings.is_hot(frame.fid) and not evaluator.drivers.drives(frame.fid):
             return conventional(f"`{param.name}` is a tensor that is handed down a step's path")
         return conventional(f"`{param.name}` is a device tensor by convention") if named else None
     if param.annotation:

@@ -1,0 +1,103 @@
+"""Drivers hand their work to remote workers: what they read is in host memory, while what their workers run is not."""
+from __future__ import annotations
+
+import pytest
+
+from hostlint.scan import scan_text
+
+PROGRAM = """\
+import ray
+import torch
+from torch.distributed import rpc
+
+
+def lengths(batch):
+    return batch["attention_mask"].sum(-1).float()
+
+
+def report(advantages: torch.Tensor, log_probs):
+    return advantages.max().item(), log_probs.max().item()  # line 11
+
+
+class Trainer:
+    def fit(self):
+        for rollout in self.dataloader:
+            n = torch.sum(lengths(rollout)).item()  # line 17
+            report(rollout["advantages"], rollout["log_probs"])
+            {line}
+            self.update(rollout)
+            self.global_step += 1
+
+    def update(self, rollout):
+        {update}
+"""
+REMOTE = "ray.get(self.actor.train.remote(rollout))"
+
+
+def lines(line: str, update: str = REMOTE) -> list[int]:
+    findings, errors = scan_text(PROGRAM.format(line=line, update=update), "train.py")
+    assert not errors
+    return sorted({finding.span.line for finding in findings if finding.code == "HL101"})
+
+
+@pytest.mark.parametrize("update", [
+    REMOTE,
+    "rpc.rpc_sync('worker', train, args=(rollout,))",
+    "self.actor_wg.update_actor(rollout)",
+    "self.pending.append(self.workers[0].train.remote(rollout))",
+])
+def test_what_a_driver_reads_is_the_host_s(update: str) -> None:
+    assert lines("pass", update) == []
+
+
+@pytest.mark.parametrize("line", [
+    "self.loss.backward()",
+    "self.strategy.backward(self.loss, self.model)",
+    "self.optimizer.step()",
+    "values = self.critic(rollout)",
+])
+def test_a_loop_that_works_itself_is_no_driver(line: str) -> None:
+    assert lines(line) == [11, 17]
+
+
+def test_without_remote_workers_a_loop_is_no_driver() -> None:
+    assert lines("loss = self.model(rollout)", "self.history.append(rollout)") == [11, 17]
+
+
+def test_what_is_on_the_device_for_certain_is_told_of_drivers_too() -> None:
+    assert lines('torch.zeros(3, device="cuda").max().item()') == [19]
+
+
+WORKER = """\
+import ray
+import torch
+
+
+def read(batch):
+    return batch["rewards"].max().item()  # line 6
+
+
+@ray.remote
+class Actor:
+    def train(self, batch):
+        for rows in batch.split(4):
+            loss = self.model(rows)
+            loss.backward()
+            self.optimizer.step()
+            read(rows)
+
+
+class Trainer:
+    def fit(self):
+        for rollout in self.dataloader:
+            read(rollout)
+            ray.get(self.actor.train.remote(rollout))
+            self.global_step += 1
+"""
+
+
+def test_what_workers_call_too_is_told() -> None:
+    findings, _ = scan_text(WORKER, "train.py")
+    assert [finding.span.line for finding in findings if finding.code == "HL101"] == [6]
+    alone, _ = scan_text(WORKER.replace("            read(rows)\n", ""), "train.py")
+    assert not [finding for finding in alone if finding.code == "HL101"]
