@@ -51,7 +51,8 @@ def method(frame: Frame, node: int) -> tuple[str, int]:
 def shape_of(frame: Frame, node: int, depth: int = 6) -> object:
     """A node without its lines: two nodes of one shape read the same name, attribute or element."""
     parts: Any = frame.graph.nodes[node]
-    if depth == 0 or parts[0] in (Op.CALL, Op.PHI, Op.UNKNOWN, Op.ITER, Op.SEQUENCE, Op.DICT, Op.COMPREHENSION, Op.STORE, Op.APPEND, Op.MOVED):
+    opaque = (Op.CALL, Op.PHI, Op.UNKNOWN, Op.ITER, Op.SEQUENCE, Op.DICT, Op.COMPREHENSION, Op.STORE, Op.APPEND, Op.MOVED)
+    if depth == 0 or parts[0] in opaque:
         return node
     if parts[0] in (Op.ATTR, Op.REFINE):
         return (int(parts[0]), shape_of(frame, parts[2], depth - 1), parts[3])
