@@ -139,3 +139,46 @@ def test_a_text_key_is_a_dictionary_s() -> None:
     line = 'move_all(batch, self.device); batch["position"] = torch.zeros(3)[None, 0]'
     findings, _ = scan_text(HELPERS.format(line=line), "train.py")
     assert not [finding for finding in findings if finding.code == "HL203"]
+
+
+BUILT = """\
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+
+@dataclass
+class Meta:
+    done: torch.Tensor
+    lengths: torch.Tensor
+    extra: torch.Tensor | None = None
+
+    @classmethod
+    def make(cls, values: torch.Tensor, count: int):
+        return cls(**dict(zip(("done", "lengths"), values.unbind(1))))
+
+    @property
+    def all_done(self):
+        return self.done.all().item()  # line 19
+
+    def first(self):
+        assert self.extra is not None
+        return self.extra.max().item()  # line 23
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        meta = Meta.make({given}, 3)
+        return meta.all_done, meta.first()
+"""
+
+
+@pytest.mark.parametrize("given", ["gather(x).wait().cpu()", "torch.zeros(4, 2)", 'x.to("cpu")'])
+def test_what_a_builder_is_given_decides_where_the_fields_lie(given: str) -> None:
+    assert lines(BUILT.format(given=given)) == []
+
+
+@pytest.mark.parametrize("given", ["x", "gather(x)", 'torch.zeros(4, 2, device="cuda")'])
+def test_fields_of_what_is_not_seen_on_the_host_are_the_step_s(given: str) -> None:
+    assert lines(BUILT.format(given=given)) == [19, 23]

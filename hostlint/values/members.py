@@ -8,7 +8,7 @@ from hostlint.facts.graph import Op
 from hostlint.facts.schema import FunctionFlag
 from hostlint.model import Confidence
 from hostlint.torch_ops import method as table_method
-from hostlint.values import annotated, movers
+from hostlint.values import annotated, fields, movers
 from hostlint.values.conventions import DEVICE_ATTRIBUTES, ON_HOST, conventional
 from hostlint.values.detail import Class, Device, Dtype, External, ExternalInstance, Function, Instance, Items, Method, Module, Super
 from hostlint.values.lattice import PYTHON, SHAPE, UNKNOWN, is_none, join_all
@@ -158,7 +158,7 @@ def _stored(frame: Frame, cid: ClassId, name: str, *, moved: bool = False) -> Va
         result = UNKNOWN  # a placeholder that others fill
     if (result.place is Place.TENSOR and known.place is Place.UNKNOWN) or result.place is not Place.UNKNOWN:
         return result
-    return known if known.place is not Place.UNKNOWN else _by_name(frame, name, result)
+    return fields.as_built(frame, cid, known) if known.place is not Place.UNKNOWN else _by_name(frame, name, result)
 
 
 def _advances(frame: Frame, node: int, name: str) -> bool:
@@ -185,7 +185,7 @@ def _kept(value: Value, name: str) -> Value:
 
 def _unstored(frame: Frame, cid: ClassId, name: str, known: Value) -> Value:
     if known.place is not Place.UNKNOWN:
-        return known
+        return fields.as_built(frame, cid, known)
     external = tuple(sorted(frame.evaluator.index.external_bases(cid)))
     if name in LAYER_TENSORS and any(base.startswith("torch.nn.") and base != "torch.nn.Module" for base in external):
         return Value(Place.DEVICE, f"`self.{name}` is a buffer or parameter, which moves with its module", Confidence.LIKELY, bare=True)
