@@ -110,6 +110,34 @@ def test_a_mover_that_nobody_calls_says_nothing(line: str) -> None:
     assert lines(OBJECTS.format(mover="to", line=line)) == [21]
 
 
+COPIED = """\
+import torch
+
+
+class Result:
+    def __init__(self, ids: torch.Tensor):
+        self.ids = ids
+
+    def copy_to_cpu(self):
+        self.ids = self.ids.to("cpu", non_blocking=True)
+
+
+class Scheduler:
+    def run(self, result: Result):
+        while True:
+            ids = self.model(self.batch)
+            result = Result(ids)
+            {line}
+            result.ids.tolist()  # line 18
+"""
+
+
+def test_what_copies_to_the_host_always_counts() -> None:
+    """Whether it was called before the read or not: the object may come from anywhere."""
+    findings, _ = scan_text(COPIED.format(line="result.copy_to_cpu()"), "run.py")
+    assert not [finding for finding in findings if finding.code == "HL105"]
+
+
 def test_what_another_method_stores_still_counts() -> None:
     assert lines(OBJECTS.format(mover="upload_rows", line="pass")) == [17, 21]
 

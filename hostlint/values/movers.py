@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from hostlint.index import ClassId, FunctionId, ProjectIndex
     from hostlint.values.evaluator import Frame
 
-MOVERS = re.compile(r"_*(to|cuda|cpu|npu|xpu|pin_memory|(move|send|copy|transfer)?_?to_?(device|cuda|cpu|gpu|host|accelerator)?)_*")
+MOVERS = re.compile(r"_*(to|cuda|npu|xpu|(move|send|copy|transfer)?_?to_?(device|cuda|gpu|accelerator)?)_*")
 BATCH = re.compile(r"(^|[._])(batch|(mini|micro)_?batch|inputs?|encodings?|encoded|tokenized|samples?|examples?|items?)$", re.IGNORECASE)
-TO_HOST = re.compile(r"_*(to_?)?(cpu|host|pin_memory)_*")
+TO_HOST = re.compile(r"_*((move|send|copy|transfer)?_?to_?)?(cpu|host)_*")
 
 
 def is_mover(index: ProjectIndex, fid: FunctionId) -> bool:
@@ -37,11 +37,11 @@ def can_move(index: ProjectIndex, cid: ClassId) -> bool:
 
 def after_move(value: Value, method: FunctionId, arguments: Sequence[Value], index: ProjectIndex) -> Value:
     """What `batch.to(device)` returns: an object whose parts lie where they were sent."""
-    if not isinstance(value.detail, Instance) or not is_mover(index, method):
+    back = bool(TO_HOST.fullmatch(index.function(method).name))
+    if not isinstance(value.detail, Instance) or not (back or is_mover(index, method)):
         return value
-    to_host = any(given.detail is not None and device_name(given.detail) == "host" for given in arguments)
-    moved = not to_host and not TO_HOST.fullmatch(index.function(method).name)
-    return replace(value, detail=replace(value.detail, moved=moved))
+    to_host = back or any(given.detail is not None and device_name(given.detail) == "host" for given in arguments)
+    return replace(value, detail=replace(value.detail, moved=not to_host))
 
 
 def part(value: Value, name: str) -> Value:
