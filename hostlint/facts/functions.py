@@ -6,6 +6,7 @@ import ast
 from hostlint.facts.builder import ClassBuilder, FunctionBuilder
 from hostlint.facts.chains import chain
 from hostlint.facts.dispatch import lower, lowers
+from hostlint.facts.docstrings import stated_types
 from hostlint.facts.graph import Op
 from hostlint.facts.schema import FunctionFlag, Param
 
@@ -20,7 +21,7 @@ def declare_function(b: FunctionBuilder, node: Definition) -> int:
     child.decorators = tuple(chain(decorator) for decorator in node.decorator_list)
     child.returns_text = b.file.positions.source(node.returns, limit=200) if node.returns is not None else ""
     child.flags |= _flags(b, node, child.decorators)
-    child.params = _parameters(b, node.args)
+    child.params = _told(_parameters(b, node.args), node.body)
     if child.owner >= 0:
         b.file.classes[child.owner].methods.append((node.name, child.index))
         if not child.flags & FunctionFlag.STATIC and child.params:
@@ -84,6 +85,16 @@ def _parameters(b: FunctionBuilder, arguments: ast.arguments) -> tuple[Param, ..
     if arguments.kwarg:
         params.append(_parameter(b, arguments.kwarg, None, "**"))
     return tuple(params)
+
+
+def _told(params: tuple[Param, ...], body: list[ast.stmt]) -> tuple[Param, ...]:
+    """The parameters with what the docstring says of those that have no annotation."""
+    if all(param.annotation for param in params):
+        return params
+    stated = stated_types(body)
+    if not stated:
+        return params
+    return tuple(param if param.annotation else param._replace(annotation=stated.get(param.name, "")) for param in params)
 
 
 def _parameter(b: FunctionBuilder, argument: ast.arg, default: ast.expr | None, kind: str) -> Param:

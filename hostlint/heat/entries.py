@@ -25,7 +25,7 @@ _BATCH_HOOK = re.compile(
 _OTHER_STEP = re.compile(
     r"(^|_)(val|valid|validation|validate|test|eval|evaluate|evaluation|predict|prediction|warmup|reset|set|get|num|log|should|is|has|last|first)_"
 )
-_LOSS = re.compile(r"(^|_)loss(es)?(_fn|_func|_function)?$|^(compute|calc|calculate)_\w*loss(es)?$")
+_LOSS = re.compile(r"(^|_)loss(es)?(_fn|_func|_function)?$|^(compute|calc|calculate)_\w*loss(es)?(_\w+)?$")
 _NO_LOSS = re.compile(r"^_*(merge|get|build|make|create|log|print|plot|load|save|register|set|init|add|reset|has|is|prepare)_")
 _HOOK = re.compile(r"(^|_)hook(_fn|_func|_function|s)?$")
 _NO_HOOK = re.compile(r"^_*(get|make|create|build|has|is|list|find|check|use|update|reset|setup|wrap)_|state_dict|load|save")
