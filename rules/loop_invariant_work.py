@@ -28,8 +28,9 @@ Works that go into one another, or bind one name in several branches, are one fi
 or on a number for each sample (time steps, guidance scales, sizes) is `possible` only.
 
 ## Evidence
-By the graph of values: no operand is bound, iterated or written to in the loop. None of these calls makes the host wait; they cost their
-launches and their time on the device, which nobody has measured for yours.
+By the graph of values: no operand is bound, iterated or written to in the loop. A scheduler's own table (`scheduler.sigmas.to(device)`) is
+told by its name, also in a helper that a loop over the steps calls. None of these calls makes the host wait; they cost their launches and
+their time on the device, which nobody has measured for yours.
 
 ## How to confirm
 `hostlint.runtime_checks.RecordOps` counts casts and other calls per step.

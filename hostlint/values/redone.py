@@ -19,6 +19,7 @@ from hostlint.values.log_lines import LogLines
 from hostlint.values.per_step import StepConstancy
 from hostlint.values.projected import Projected
 from hostlint.values.rebuilt import Rebuilt
+from hostlint.values.schedule_tables import ScheduleTables
 from hostlint.values.serving import Serving
 from hostlint.values.size_tables import SizeTables
 from hostlint.values.unregistered import Unregistered
@@ -67,6 +68,7 @@ class Redone:
         self._feeds = Feeds(evaluator, identity)
         self._dead_keys = DeadKeys(evaluator)
         self._value_keys = ValueKeys(evaluator, constancy, identity)
+        self._schedules = ScheduleTables(evaluator, constancy)
         self._projected = Projected(evaluator, StepConstancy(evaluator, constancy, self._hoisted), worth)
 
     def meetings(self, fid: FunctionId, is_hot: Callable[[int], bool], places: Places) -> Iterator[Meeting]:
@@ -76,7 +78,8 @@ class Redone:
         found = list(self._rebuilt.meetings(fid, is_hot, places))
         if found and self._size_tables.is_told_at_calls(fid):
             found = []
-        for finder in (self._hoisted, self._blocks, self._casts, self._projected):  # what says more of a statement speaks first
+        finders = (self._hoisted, self._schedules, self._blocks, self._casts, self._projected)  # what says more of a statement speaks first
+        for finder in finders:
             told = {meeting.site.first_line for meeting in found}
             found += [meeting for meeting in finder.meetings(fid, is_hot, places) if meeting.site.first_line not in told]
         yield from joined(self._evaluator.graph_of(fid), found) if len(found) > 1 else found

@@ -1,0 +1,70 @@
+"""Tables of schedules that each step converts again."""
+from __future__ import annotations
+
+import pytest
+
+from hostlint.scan import scan_text
+
+SOURCE = """\
+import torch
+
+
+class Pipeline:
+    def sigma(self, scheduler, t):
+        {helper}
+        return table[torch.argmin((table - t).abs())]
+
+    def run(self, x, t, net, scheduler, kept):
+        for i, t in enumerate(scheduler.timesteps):
+            {line}
+            x = net(x, t)
+            x = scheduler.step(x, t, x).prev_sample
+        return x
+"""
+HELPER = 1 + SOURCE.splitlines().index("        {helper}")
+HERE = 1 + SOURCE.splitlines().index("            {line}")
+CALL = "x = x * self.sigma(scheduler, t)"
+
+
+def told(helper: str = "table = scheduler.sigmas", line: str = "pass", source: str = SOURCE) -> list[int]:
+    findings, errors = scan_text(source.replace("{helper}", helper).replace("{line}", line), "pipeline.py")
+    assert not errors
+    return [finding.span.line for finding in findings if finding.code == "HL302"]
+
+
+@pytest.mark.parametrize(
+    "helper",
+    [
+        "table = scheduler.sigmas.double().to(t.device)",
+        "table = scheduler.alphas_cumprod.to(device=t.device, dtype=torch.float32)",
+        "table = self.noise_scheduler.timesteps.cuda().float()",
+        "times = scheduler.timesteps.double().to(t.device); table = scheduler.sigmas.double().to(t.device)",
+    ],
+)
+def test_a_helper_of_the_loop_converts_the_table(helper: str) -> None:
+    assert told(helper, CALL) == [HELPER]
+
+
+@pytest.mark.parametrize("line", ["x = x * scheduler.sigmas.to(x.device)[i]", "x = x * self.scheduler.sigmas.to(x.device, x.dtype)[i]"])
+def test_the_loop_itself_converts_the_table(line: str) -> None:
+    assert told(line=line) == [HERE]
+
+
+@pytest.mark.parametrize(
+    ("helper", "line"),
+    [
+        ("table = scheduler.sigmas.double().to(t.device)", "pass"),  # nobody calls it
+        ("table = scheduler.sigmas", CALL),
+        ("table = scheduler.sigmas.to(t.device) if self.kept is None else self.kept", "pass"),
+        ("table = self.tables.sigmas.to(t.device)", CALL),  # whatever that is
+        ("table = scheduler.weights.to(t.device)", CALL),
+        ("table = scheduler.sigmas[t].to(t.device)", CALL),  # one entry, another each time
+    ],
+)
+def test_what_no_step_converts_is_silent(helper: str, line: str) -> None:
+    assert told(helper, line) == []
+
+
+def test_a_loop_over_schedulers_has_another_table_in_each_pass() -> None:
+    each = SOURCE.replace("for i, t in enumerate(scheduler.timesteps):", "for i, scheduler in enumerate(kept):")
+    assert told(line="x = x * scheduler.sigmas.to(x.device)[i]", source=each) == []
