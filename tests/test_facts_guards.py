@@ -154,6 +154,12 @@ PROGRAMS = {
                 return boxes
             work()  # -
             self.inner(boxes)
+        def k(self, x):
+            if self.merged:
+                result = self.base(x)
+            else:
+                result = self.get_merged_weights(x)  # -
+                work()  # -
         def j(self, boxes):
             if self.table == boxes.n:
                 return boxes

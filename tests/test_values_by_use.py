@@ -172,3 +172,31 @@ PROGRAMS = {
 def test_program(meetings_of: MeetingsOf, name: str) -> None:
     text = HEAD + dedent(PROGRAMS[name])
     assert places(meetings_of(text)) == marked(text)
+
+
+def test_members_of_an_annotated_dictionary_are_tensors_whatever_calls_pass(meetings_of: MeetingsOf) -> None:
+    text = """
+        class Fit:
+            def training_step(self, batch):
+                bad(self.collect())
+            def collect(self) -> dict:
+                return self.rows.copy()
+        def bad(rows: dict[str, torch.Tensor]):
+            for name, row in rows.items():
+                if torch.isnan(row).any():  # truth-test
+                    return True
+    """
+    program = HEAD + dedent(text)
+    assert places(meetings_of(program)) == marked(program)
+
+
+def test_the_number_of_stored_elements_is_the_hosts(meetings_of: MeetingsOf) -> None:
+    text = """
+        class C(nn.Module):
+            def forward(self, sparse: torch.Tensor):
+                if sparse._nnz() == 0:
+                    return sparse
+                return sparse.sum().item()  # item
+    """
+    program = HEAD + dedent(text)
+    assert places(meetings_of(program)) == marked(program)

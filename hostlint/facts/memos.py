@@ -9,6 +9,7 @@ from typing import TypeGuard
 from hostlint.facts.chains import chain
 from hostlint.facts.trees import walk
 
+ASKING = ("get_", "is_", "has_", "check_", "apply_")  # they hand something out, or use it
 CACHE_WORDS = re.compile(r"cache|memo(?!ry)|_cached|already|seen_|registry|buffers?_by", re.IGNORECASE)
 
 
@@ -133,10 +134,15 @@ def _is_stored(part: ast.AST, kept: str) -> bool:
             texts = (a.value for a in part.args if isinstance(a, ast.Constant) and isinstance(a.value, str))
             return owner == kept or any(kept == f"{owner}.{text}" for text in texts)
         attribute = kept.rsplit(".", 1)[-1].strip("_")
-        called = part.func.attr.strip("_")  # _build_table() or build_tables() for self.table
-        fills = bool(attribute) and attribute != called and f"_{attribute}_" in f"_{called}_".replace("s_", "_")
-        return kept.startswith("self.") and chain(part.func).startswith("self.") and fills
+        return kept.startswith("self.") and chain(part.func).startswith("self.") and _fills_by_name(part.func.attr.strip("_"), attribute)
     return False
+
+
+def _fills_by_name(called: str, attribute: str) -> bool:
+    """`build_table` and `build_tables` fill a table."""
+    if not attribute or called == attribute or called.startswith(ASKING):
+        return False
+    return f"_{attribute}_" in f"_{called}_".replace("s_", "_")
 
 
 def _same(text: str, kept: str) -> bool:

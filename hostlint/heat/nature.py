@@ -38,7 +38,8 @@ _RARE = re.compile(
 _ONCE = re.compile(
     r"^_*(eval|evaluate|evaluation|validate|validation|test)$|"
     r"^_*(on_)?(eval|evaluate|evaluation|val|valid|validate|validation|test|predict|prediction)_(step|epoch|loop|end|batch|model|one|all|dataset|metrics|"
-    r"loss|performance|policy|log)(_\w+)?$|^_*(log|run|do|on)_(eval|evaluate|evaluation|validation|validate|test)(_\w+)?$|"
+    r"loss|performance|policy|log|iter|iters|iteration|iterations|image|images)(_\w+)?$|^_*get_(eval|evaluation|val|validation|test)_\w+$|"
+    r"^_*(log|run|do|on)_(eval|evaluate|evaluation|validation|validate|test)(_\w+)?$|"
     r"^_*((maybe|try)_)?(dump|plot|visuali[sz]e|rebalance)(_|$)|^_*(re)?capture(_(one|all|prepare|graphs?|model|forward|stream)(_\w+)?)?$|"
     r"^_*(re)?capture_(\w+_)?graphs?$|^_*(create|record|build)_(cuda|device|gpu)_graphs?$|_capture(_\w*graphs?)?$|"
     r"_(eval|evaluation|validation)$|^on_(train|fit|test|predict|val|validation)_(epoch_)?(start|end|begin)$|(^|_)epoch_(start|end|begin)$|"

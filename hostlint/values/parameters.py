@@ -75,7 +75,8 @@ def _general(frame: Frame, position: int, param: Param) -> Value:
     passed = _from_callers(frame, position)
     if passed.place in (Place.DEVICE, Place.HOST, Place.NUMPY) and passed.confidence > Confidence.POSSIBLE:
         return passed
-    if passed.place is Place.PYTHON and not (declared.is_tensor and is_none(passed)):
+    says_less = is_none(passed) if declared.is_tensor else passed.detail is None and _contains_unplaced(declared)
+    if passed.place is Place.PYTHON and not says_less:
         return passed
     if conventions.is_host_name(param.name):
         on_host = declared.is_tensor and conventions.says_host(param.name)
