@@ -131,6 +131,25 @@ PROGRAMS = {
                 return
             work()  # every_n
     """,
+    "what is set up when it is needed": """
+        def f(self, x):
+            if self.state is None or self.state.need_reinit(x):
+                self._graph_reinitialize(x)  # memo
+            if self.graph is None:
+                self.capture(x)  # memo
+            if self.graph is None:
+                self.decode(x)  # -
+            if self.wide:
+                self.build(x)  # -
+        def g(self, parallel_ready):
+            if parallel_ready:
+                return
+            work()  # -
+        def h(self):
+            if self._ready:
+                return
+            work()  # once
+    """,
     "an attribute that counts": """
         def f(self, boxes):
             self.n = boxes.shape[1]

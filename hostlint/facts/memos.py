@@ -9,6 +9,7 @@ from typing import TypeGuard
 from hostlint.facts.chains import chain
 from hostlint.facts.trees import walk
 
+SET_UPS = re.compile(r"(^|[._])(re)?(init|initiali[sz]e|build|capture|set_?up|create|alloc|allocate|compile)(_\w+)?$")
 ASKING = ("get_", "is_", "has_", "check_", "apply_")  # they hand something out, or use it
 CACHE_WORDS = re.compile(r"cache|memo(?!ry)|_cached|already|seen_|registry|buffers?_by", re.IGNORECASE)
 
@@ -27,7 +28,9 @@ def memo(test: ast.expr, negated: bool, node: ast.If, rest: Sequence[ast.stmt]) 
     if present is negated:  # the true branch runs where the kept value is missing
         if local and _sets((*node.body, *rest), kept):
             return 1
-        return int(_keeps(node.body, kept) or _fills_items(node.body, kept) if local else _stores(node.body, kept))
+        if local:
+            return int(_keeps(node.body, kept) or _fills_items(node.body, kept))
+        return int(_stores(node.body, kept) or (none_test(test) is not None and _sets_up(node.body)))
     if not _ends(node.body) or isinstance(node.body[-1], ast.Raise):
         return 0 if local else -int(_stores(node.orelse, kept))
     asks = not isinstance(test, (ast.Name, ast.Attribute)) and bool(CACHE_WORDS.search(kept))  # `if use_cache:` is a choice
@@ -119,6 +122,12 @@ def _attribute(node: ast.expr) -> str:
 
 def _first_attribute(text: str) -> str:
     return ".".join(text.split(".")[:2])
+
+
+def _sets_up(body: Sequence[ast.stmt]) -> bool:
+    """Whether the branch is one call of the object's own that puts it in order: `self._reinitialize(x)`."""
+    call = body[0].value if len(body) == 1 and isinstance(body[0], ast.Expr) else None
+    return isinstance(call, ast.Call) and chain(call.func).startswith("self.") and bool(SET_UPS.search(chain(call.func)))
 
 
 def _stores(statements: Sequence[ast.stmt], kept: str) -> bool:

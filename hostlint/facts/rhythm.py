@@ -22,6 +22,7 @@ ONCE_WORDS = re.compile(
     re.IGNORECASE,
 )
 DONE_WORDS = re.compile(r"initiali[sz]ed|is_init$|_built$|_ready$")
+READY = re.compile(r"_ready$")
 STEP_NAME = re.compile(r"step|iter", re.IGNORECASE)
 STEP_COUNTER = re.compile(
     r"^_?(global|cur(rent)?|train(ing)?|total|num|completed)?_?(steps?|iters?|iterations?)(_(idx|num|count|counter))?$", re.IGNORECASE
@@ -71,6 +72,8 @@ def _counted(node: ast.expr) -> RegionKind | None:
 def _once(test: ast.expr) -> int:
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         return _compared(test)
+    if isinstance(test, ast.Name) and READY.search(test.id):
+        return 0  # what a caller or a test of this round says; an object's own flag stays as it is set
     if isinstance(test, (ast.Name, ast.Attribute)) and any(map(ONCE_WORDS.search, identifiers(test))):
         return -1 if DONE_WORDS.search(chain(test).rpartition(".")[2]) else 1
     return 0
