@@ -545,6 +545,25 @@ PROGRAMS = {
                 _TABLE = work()  # memo
             return _TABLE
     """,
+    "a flag that is a buffer": """
+        def f(self, x):
+            if self.filled:
+                return
+            work()  # memo
+            self.filled.data.copy_(x)
+        def g(self, x):
+            if not self.ready:
+                work()  # memo
+                self.ready.fill_(True)
+        def h(self, x):
+            if self.inited:
+                return
+            work()  # once
+        def i(self, x):
+            if not self.open:
+                work()  # -
+                self.opened.fill_(True)
+    """,
     # left out
     "an argument that is left out": """
         def f(x, mask=None, y=None):

@@ -34,7 +34,7 @@ STEP = """
 @pytest.mark.parametrize("name", [
     "merge_sharded_ckpt_model", "_convert_checkpoint_keys", "gather_state_dict", "maybe_save_checkpoint", "export_hf_state_dict",
     "offload_model_to_cpu", "offload_wrapped_optimizer", "load_model_to_gpu", "copy_model_to_cpu", "onload_params", "move_params_to_host",
-    "_run_timed_pipe", "calibrate", "run_calibration_step", "search_clip_ratio", "tune_thresholds", "profiling_step",
+    "calibrate", "run_calibration_step", "search_clip_ratio", "tune_thresholds",
 ])  # fmt: skip
 def test_what_saves_moves_or_measures_is_asked_for(name: str) -> None:
     assert level_of(STEP.format(name=name)) == "request"
@@ -73,17 +73,17 @@ ENTRY = """
 
 @pytest.mark.parametrize(("module", "level"), [
     ("pkg.saver", "request"), ("pkg.model_loader", "request"), ("pkg.ckpt_converter", "request"), ("pkg.weight_utils", "request"),
-    ("pkg.step_profiler", "request"), ("pkg.calibration", "request"), ("pkg.data_loader", "call"), ("pkg.checkpoint", "call"),
+    ("pkg.calibration", "request"), ("pkg.data_loader", "call"), ("pkg.checkpoint", "call"),
     ("pkg.loader", "call"), ("pkg.calibration_error", "call"), ("pkg.profile_net", "call"),
 ])  # fmt: skip
-def test_modules_that_load_save_or_measure(module: str, level: str) -> None:
+def test_modules_that_load_save_or_calibrate(module: str, level: str) -> None:
     assert level_of(ENTRY, module) == level
 
 
 @pytest.mark.parametrize(("name", "level"), [
-    ("StepProfiler", "request"), ("ActivationCalibrator", "request"), ("CalibrationError", "call"), ("ProfileEncoder", "call"),
+    ("ActivationCalibrator", "request"), ("CalibrationError", "call"), ("ProfileEncoder", "call"),
 ])  # fmt: skip
-def test_classes_that_measure(name: str, level: str) -> None:
+def test_classes_that_calibrate(name: str, level: str) -> None:
     assert level_of(ENTRY.replace("Net", name)) == level
 
 
@@ -138,3 +138,35 @@ def test_a_loss_that_only_a_calibration_computes_is_no_step() -> None:
     picked = LOSS.replace("def calibrate", "def pick(kind):\n        return drift_loss\n\n    def calibrate")
     assert level_of(picked.replace("[drift_loss(", "[(")) == "call"
     assert level_of(LOSS + EACH.format(call="drift_loss(model(batch), batch)")) == "call"
+
+
+TIMED = """
+    class {owner}:
+        def {name}(self, model, x):
+            {first}
+            return self.work(model, x)
+
+        def work(self, model, x):
+            {second}
+
+        def train(self, model, loader):
+            for batch in loader:
+                model(batch).backward()
+                self.{name}(model, batch)
+"""
+
+
+@pytest.mark.parametrize(("owner", "name", "module"), [
+    ("Runner", "_run_timed_pipe", "main"), ("Runner", "timed_call", "main"), ("Runner", "profiling_step", "main"),
+    ("StepProfiler", "call", "main"), ("Runner", "call", "pkg.step_profiler"),
+])  # fmt: skip
+def test_what_times_a_run_waits_on_purpose_and_the_run_is_as_hot_as_ever(owner: str, name: str, module: str) -> None:
+    source = TIMED.replace("{owner}", owner).replace("{name}", name)
+    assert level_of(source.format(first="probe()", second="pass"), module) == "request"
+    if (owner, module) == ("Runner", "main"):
+        assert level_of(source.format(first="pass", second="probe()"), module) == "call"
+
+
+@pytest.mark.parametrize("name", ["timeout", "timed_out", "width_profile", "time_embedding", "stopwatch"])
+def test_other_names_time_nothing(name: str) -> None:
+    assert level_of(TIMED.replace("{owner}", "Runner").replace("{name}", name).format(first="probe()", second="pass")) == "call"

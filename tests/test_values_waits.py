@@ -56,6 +56,17 @@ PROGRAMS = {
                 mask[i, : i + 1] = mask[i - 1].sum()
             return mask
     """,
+    "a buffer that is pinned": """
+        def f(pin=True):
+            p = torch.empty(4, device="cpu", pin_memory=True)  # pin-per-call
+            p.copy_(V, non_blocking=True)
+            q = torch.empty(4, device="cpu", pin_memory=pin)
+            q.copy_(V, non_blocking=True)
+            r = torch.empty(4, device="cpu", pin_memory=False)
+            r.copy_(V, non_blocking=True)  # host-copy
+            s = torch.empty(4, device="cpu")
+            s.copy_(V, non_blocking=True)  # host-copy
+    """,
     "filter": """
         list(filter(lambda v: v > 0.5, V))  # truth-test
         list(filter(lambda v: v > 0.5, W))

@@ -142,6 +142,8 @@ def _is_stored(part: ast.AST, kept: str) -> bool:
             owner = chain(part.func.value)
             texts = (a.value for a in part.args if isinstance(a, ast.Constant) and isinstance(a.value, str))
             return owner == kept or any(kept == f"{owner}.{text}" for text in texts)
+        if part.func.attr in {"copy_", "fill_"} and _same(chain(part.func.value).removesuffix(".data"), kept):
+            return True  # a flag that is a buffer
         attribute = kept.rsplit(".", 1)[-1].strip("_")
         return kept.startswith("self.") and chain(part.func).startswith("self.") and _fills_by_name(part.func.attr.strip("_"), attribute)
     return False

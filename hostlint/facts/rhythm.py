@@ -17,11 +17,11 @@ EVERY_WORDS = re.compile(
     re.IGNORECASE,
 )
 ONCE_WORDS = re.compile(
-    r"warm(ing)?_?up|first_(step|iter|batch|call|run|time|forward|pass)|is_first|^first$|initiali[sz]ed|is_init$|is_last|last_(step|iter)|"
+    r"warm(ing)?_?up|first_(step|iter|batch|call|run|time|forward|pass)|is_first|^first$|initiali[sz]ed|(^|_)inited$|is_init$|is_last|last_(step|iter)|"
     r"_built$|_ready$|needs_init",
     re.IGNORECASE,
 )
-DONE_WORDS = re.compile(r"initiali[sz]ed|is_init$|_built$|_ready$")
+DONE_WORDS = re.compile(r"initiali[sz]ed|(^|_)inited$|is_init$|_built$|_ready$")
 READY = re.compile(r"_ready$")
 STEP_NAME = re.compile(r"step|iter", re.IGNORECASE)
 STEP_COUNTER = re.compile(

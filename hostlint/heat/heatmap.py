@@ -6,6 +6,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from hostlint.facts.schema import FunctionFlag, RegionKind
+from hostlint.heat import seldom
 from hostlint.heat.callgraph import CallGraph
 from hostlint.heat.entries import Entries
 from hostlint.heat.loops import StepLoops
@@ -76,7 +77,7 @@ class HeatMap:
         regions = self._index.function(fid).regions
         if fid not in self._region_limits:
             self._region_limits[fid] = region_limits(regions, self.graph.serves_only)
-        limit = min(self._region_limits[fid][region], self._limit(fid))
+        limit = min(self._region_limits[fid][region], self._limit(fid), HeatLevel.REQUEST if self._times(fid) else HeatLevel.LOOP)
         inner = region
         while inner and not self.is_step_loop(fid, inner):
             if regions[inner].kind == RegionKind.ROUND:
@@ -109,6 +110,11 @@ class HeatMap:
 
     def _limit(self, fid: FunctionId) -> HeatLevel:
         return HeatLevel.LOOP if fid in self._ways else self._allowed[fid]
+
+    def _times(self, fid: FunctionId) -> bool:
+        """Whether the function waits for the device on purpose, to time what it calls."""
+        function, file = self._index.function(fid), self._index.files[fid[0]]
+        return seldom.times(function.name, file.classes[function.owner].name if function.owner >= 0 else "", file.module)
 
     def _function(self, fid: FunctionId) -> Heat:
         if fid in self._ways:

@@ -148,15 +148,20 @@ def _factory(op: Op, bound: Bound, line: int) -> Value:
         target = target_of(device.value, device.name)
         place = f"on `{target.why}`" if 0 < len(target.why) < LONGEST_NAME else "on the device"
         made = _placed_on(replace(target, why=f"`{op.name}` at line {line} makes it {place}"), base)
-        return replace(made, fresh=made.place is Place.HOST)
+        on_host = made.place is Place.HOST
+        return replace(made, fresh=on_host, pinned=on_host and _is_pinned(bound))
     if data is not None and data.value.is_tensor:  # torch.as_tensor(tensor) keeps its place
         return replace(data.value, fresh=False)
     if bound.starred or (data is not None and data.value.place is Place.UNKNOWN and op.name.endswith("as_tensor")):
         return replace(base, place=Place.TENSOR, confidence=Confidence.POSSIBLE)
     why = f"`{op.name}` at line {line} has no `device=`, so it is made on the host"
+    return replace(base, place=Place.HOST, why=why, fresh=True, pinned=_is_pinned(bound), bare=True)
+
+
+def _is_pinned(bound: Bound) -> bool:
+    """Whether `pin_memory=` is given, and not known to be off."""
     pinned = bound.get("pin_memory")
-    is_pinned = pinned is not None and not (isinstance(pinned.value.detail, Literal) and not pinned.value.detail.value)
-    return replace(base, place=Place.HOST, why=why, fresh=True, pinned=is_pinned, bare=True)
+    return pinned is not None and not (isinstance(pinned.value.detail, Literal) and not pinned.value.detail.value)
 
 
 def _factory_flags(op: Op, bound: Bound, base: Value) -> Value:
