@@ -15,6 +15,7 @@ from hostlint.fix.place import Place
 from hostlint.model import FileError, Finding, Heat, HeatLevel, Span
 from hostlint.registry import all_for_kind
 from hostlint.severity import severity_of
+from hostlint.values.host_counters import READS
 from hostlint.values.known import Known
 from hostlint.values.parameters import asked_for, left_out
 from hostlint.values.redone import Redone
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from hostlint.values.judging import Meeting
 
 
+COUNTED = "; only the host counts it up (line {line}), so a Python number beside it tells the same without a wait"
 TILES = re.compile(r"(^|_)tiled?_(en|de)code|(en|de)code_(in_)?tile[sd]?(_|$)|(^|_)blend_[vhtz](_|$)|(^|_)tiled_(forward|apply)(_|$)")
 
 
@@ -103,6 +105,7 @@ class Judge:
         self._evaluator.files = 0
         found = [one for function in self._index.files[file].functions for one in self._function((file, function.index), at_least)]
         found += list(self._work_redone(file, max(at_least, HeatLevel.CALL), found))
+        found = [self._noted(one) for one in found]
         if not found:
             return Judged((), (), self._evaluator.files)
         findings, errors = self._worded(Words(self._text_of(file), self._fixes), found)
@@ -152,12 +155,20 @@ class Judge:
         for function in outline.functions:
             hot = partial(self._is_hot, (file, function.index), at_least)
             for meeting in self._redone.meetings((file, function.index), hot, places):
-                heat = in_tiles(self._site((file, function.index), meeting.site.region), function.qualname)
+                heat = meeting.heat or in_tiles(self._site((file, function.index), meeting.site.region), function.qualname)
+                if heat.level < at_least and meeting.heat is not None:
+                    continue
                 if meeting.wrong and heat.level == HeatLevel.REQUEST:
                     heat = Heat(HeatLevel.CALL)
                 fact = _fact(outline.path, function.qualname, meeting, heat)
                 if not any(overlap(fact.span, wait.fact.span) for wait in waits):
                     yield _Found(fact, Known(self._evaluator.frame((file, function.index)), meeting.site.node))
+
+    def _noted(self, one: _Found) -> _Found:
+        """A read of what only the host counts up: its finding says so."""
+        frame, span = one.known.frame, one.fact.span
+        line = self._redone.counted_at(frame.fid, span.line, span.column) if frame is not None else 0
+        return replace(one, fact=replace(one.fact, note=COUNTED.format(line=line))) if line and one.fact.kind in READS else one
 
     def _is_hot(self, fid: FunctionId, at_least: HeatLevel, region: int) -> bool:
         return self._site(fid, region).level >= at_least
@@ -242,7 +253,7 @@ class Words:
             name=rule.name,
             path=fact.path,
             span=fact.span,
-            message=problem.message,
+            message=problem.message + fact.note,
             severity=severity_of(rule, fact),
             confidence=fact.confidence,
             function=fact.function,

@@ -10,7 +10,7 @@ from hostlint.model import Confidence, Heat, HeatLevel, Severity, Span
 from hostlint.scan import scan_text
 from hostlint.severity import severity_of
 
-COSTS_UNKNOWN = {"HL301", "HL302", "HL303", "HL306", "HL307", "HL308", "HL309", "HL310", "HL311"}
+COSTS_UNKNOWN = {"HL301", "HL302", "HL303", "HL306", "HL307", "HL308", "HL309", "HL310", "HL311", "HL312", "HL313"}
 
 
 def fact(kind: FactKind, level: HeatLevel, confidence: Confidence) -> Fact:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 def assign(b: FunctionBuilder, node: ast.Assign) -> None:
     """`x = y = v`, where the module's own switches of checks are noted too."""
     value = lower(b, node.value)
+    if isinstance(node.value, ast.BinOp) and len(node.targets) == 1 and chain(node.value.left) == chain(node.targets[0]):
+        _count(b, node.targets[0], value, node.value)
     for target in node.targets:
         bind(b, target, value, node.value)
         if b.index == 0 and isinstance(target, ast.Name) and is_off_switch(target.id, node.value):
@@ -74,15 +76,22 @@ def augmented(b: FunctionBuilder, node: ast.AugAssign) -> None:
     elif isinstance(node.target, ast.Attribute):
         before = lower(b, node.target)
         store_attribute(b, node.target, b.add(Op.BINOP, node.lineno, f"{operator}=", before, operand), None)
-    if operator == "+" and b.loops:
-        _sum(b, node, start)
+    if operator in "+-":
+        made = _made(b, start)
+        _count(b, node.target, made, node.target)
+        if operator == "+" and b.loops and made >= 0:
+            b.site(SiteKind.SUM, made, node.value, chain(node.target))
 
 
-def _sum(b: FunctionBuilder, node: ast.AugAssign, start: int) -> None:
-    """A sum over the rounds of a loop; `start` is the first node of the statement."""
-    made = next((index for index in range(len(b.nodes) - 1, start - 1, -1) if b.nodes[index][0] == Op.BINOP), -1)
-    if made >= 0:
-        b.site(SiteKind.SUM, made, node.value, chain(node.target))
+def _count(b: FunctionBuilder, target: ast.expr, made: int, told: ast.expr) -> None:
+    """What may be a counter: an attribute, or a name that the rounds of a loop share."""
+    if made >= 0 and (isinstance(target, ast.Attribute) or (b.loops and isinstance(target, ast.Name))):
+        b.site(SiteKind.COUNT, made, told, subject=target)
+
+
+def _made(b: FunctionBuilder, start: int) -> int:
+    """The sum that a statement makes, -1 where it grows a list; `start` is the first node of the statement."""
+    return next((index for index in range(len(b.nodes) - 1, start - 1, -1) if b.nodes[index][0] == Op.BINOP), -1)
 
 
 def delete(b: FunctionBuilder, node: ast.Delete) -> None:

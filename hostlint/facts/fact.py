@@ -37,3 +37,4 @@ class Fact:
     detail: str = ""  # rule-specific: which condition held, e.g. "0-dim index", "alpha"
     source: str = ""  # of the enclosing statement (of a compound one: its header), for rules that look at what is done with the value
     repeated: Repeated | None = None  # of work that is redone
+    note: str = ""  # what the project's other places say of the value: the end of the message

@@ -71,6 +71,7 @@ class SiteKind(IntEnum):
     DELETE = 8  # `del x`: no value meets anything, but x is gone
     BARE = 9  # the CALL node of a statement `x.to(…)` whose result nobody takes
     SUM = 10  # in a loop: the BINOP node of `total += x`, or the CALL node of `rows.append(x)`
+    COUNT = 11  # the BINOP node of `x += n` or `x = x + n`, for an attribute or in a loop
 
 
 class Site(NamedTuple):

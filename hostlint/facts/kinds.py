@@ -53,3 +53,5 @@ class FactKind(Enum):
     UNGUARDED_COLLECTIONS = "unguarded-collections"  # while True: run(inbox.get()), and nothing in the project says when to collect
     PINNED_FREED = "pinned-freed"  # cudaHostUnregister(p) after x.copy_(p, non_blocking=True)
     EAGER_LOG = "eager-log"  # log.debug(f"{[name for name in names]}") on a step's path
+    HOST_COUNTER = "host-counter"  # self.steps += 1, of a buffer that the host reads back
+    SINGLE_ENTRY = "single-entry"  # lru_cache(maxsize=1), asked for two branches in turn

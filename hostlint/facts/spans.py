@@ -79,6 +79,10 @@ class Places:
     def __call__(self, call: Call, calls: Sequence[Call]) -> Spot | None:
         return self._spans.of(call, calls)
 
+    def text_of(self, file: int) -> str:
+        """The text of any file of the project."""
+        return self._text_of(file)
+
     @cached_property
     def _spans(self) -> Spans:
         return Spans(self._text_of(self._file))

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from hostlint.facts.fact import Repeated
     from hostlint.facts.graph import Site
+    from hostlint.model import Heat
     from hostlint.torch_ops.spec import Op as TableOp
     from hostlint.torch_ops.spec import Wait
     from hostlint.values.arguments import Bound
@@ -39,6 +40,7 @@ class Meeting:
     at_use: bool = False  # a constructor whose object waits each time it is used
     wrong: bool = False  # results or memory suffer, however seldom the place runs
     repeated: Repeated | None = None
+    heat: Heat | None = None  # of what pays for it, where that is not the place itself
 
 
 def facts_of(value: Value, *, element: bool = False) -> ArgumentFacts:

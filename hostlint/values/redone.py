@@ -13,6 +13,7 @@ from hostlint.values.constancy import Constancy
 from hostlint.values.dead_keys import DeadKeys
 from hostlint.values.environment import Environment
 from hostlint.values.hoisted import Hoisted
+from hostlint.values.host_counters import HostCounters
 from hostlint.values.identity import Identity
 from hostlint.values.identity_feeds import Feeds
 from hostlint.values.log_lines import LogLines
@@ -21,6 +22,7 @@ from hostlint.values.projected import Projected
 from hostlint.values.rebuilt import Rebuilt
 from hostlint.values.schedule_tables import ScheduleTables
 from hostlint.values.serving import Serving
+from hostlint.values.single_entries import SingleEntries
 from hostlint.values.size_tables import SizeTables
 from hostlint.values.unregistered import Unregistered
 from hostlint.values.value_keys import ValueKeys
@@ -39,7 +41,7 @@ KINDS = frozenset({
     FactKind.REBUILT_CONSTANT, FactKind.INVARIANT_WORK, FactKind.CAST_PER_BLOCK, FactKind.CONSTANT_PROJECTION,
     FactKind.IDENTITY_KEY,
     FactKind.SAME_PER_BLOCK, FactKind.ENVIRONMENT_READ, FactKind.SIZE_TABLE, FactKind.VALUE_KEY,
-    FactKind.UNGUARDED_COLLECTIONS, FactKind.PINNED_FREED, FactKind.EAGER_LOG,
+    FactKind.UNGUARDED_COLLECTIONS, FactKind.PINNED_FREED, FactKind.EAGER_LOG, FactKind.HOST_COUNTER, FactKind.SINGLE_ENTRY,
 })  # fmt: skip  # what is found here
 
 KERNELS = re.compile(r"(^|\.)(triton|helion|tilelang|cute|numba|gluon|pallas)\.")  # loops that a compiler of kernels unrolls
@@ -63,6 +65,8 @@ class Redone:
         self._environment = Environment(evaluator, constancy)
         self._unregistered = Unregistered(evaluator)
         self._log_lines = LogLines(evaluator)
+        self._counters = HostCounters(evaluator)
+        self._single_entries = SingleEntries(evaluator, constancy, loops)
         self._serving = Serving(evaluator)
         identity = Identity(evaluator)
         self._feeds = Feeds(evaluator, identity)
@@ -70,6 +74,10 @@ class Redone:
         self._value_keys = ValueKeys(evaluator, constancy, identity)
         self._schedules = ScheduleTables(evaluator, constancy)
         self._projected = Projected(evaluator, StepConstancy(evaluator, constancy, self._hoisted), worth)
+
+    def counted_at(self, fid: FunctionId, line: int, column: int) -> int:
+        """The line that counts what a place reads, where that is all that is ever added; 0 for other reads, and before it was told."""
+        return self._counters.counted.get((fid, line, column), 0)
 
     def meetings(self, fid: FunctionId, is_hot: Callable[[int], bool], places: Places) -> Iterator[Meeting]:
         """What the hot places of one function compute again."""
@@ -90,4 +98,6 @@ class Redone:
         yield from self._serving.meetings(fid, places)
         yield from self._unregistered.meetings(fid, places)
         yield from self._log_lines.meetings(fid, is_hot, places)
+        yield from self._counters.meetings(fid, is_hot, places)
+        yield from self._single_entries.meetings(fid, is_hot, places)
         yield from self._environment.meetings(fid, is_hot, places)
