@@ -9,7 +9,8 @@ is needed after the first call.
 - A small module-level memo: `functools.lru_cache(maxsize=8)` on the helper, whose key is the sizes, the dtype and the device. Lists become
   tuples for that.
 - Or build it where the request is prepared, and hand it down with the inputs.
-- The result is shared then: callers copy a dictionary before they add to it, and write into no tensor.
+- The result is shared then: callers copy a dictionary before they add to it, and write into no tensor; a constant part that a caller blanks
+  goes into what is kept, too.
 - Under graph capture build a fresh one: what a capture records has not run yet and must not enter the memo.
 
 The same helper with the same sizes gives the same bits.
@@ -17,7 +18,7 @@ The same helper with the same sizes gives the same bits.
 ## Not flagged
 Helpers that take a tensor, read state, draw random numbers or are kept already; arguments named as steps, offsets, indices or positions;
 forwards with a cache that grows; code that runs once a request; one index tensor alone (rebuilt-constant). Helpers that only allocate, and
-results that the caller writes into: a kept buffer would be written to by every call that it serves.
+results that the caller writes data into: a kept buffer would be written to by every call that it serves.
 
 ## Evidence
 By the graph of calls: all that the helper does is to make tensors of its arguments, and these are numbers by their values or their names. A

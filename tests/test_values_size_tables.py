@@ -115,6 +115,17 @@ def filled(text_len: int, device):
     return made
 
 
+def parts(text_lens: list, device):
+    ends = torch.zeros(len(text_lens) + 1, device=device)
+    ends[1:] = torch.as_tensor(text_lens, device=device)
+    rows = [torch.arange(n, device=device) for n in text_lens if n]
+    if rows:
+        places = torch.cat(rows)
+    else:
+        places = torch.empty((0,), device=device)
+    return ends, places
+
+
 class Model(nn.Module):
     def forward(self, x, text_len: int, image_len: int, offset: int{more}):
         {line}
@@ -137,6 +148,8 @@ def told(line: str, more: str = "") -> list[int]:
         "x = x * through(text_len, x.device)",
         "x = x * window(0, text_len, x.device)",
         "x = x * filled(text_len, x.device)",
+        "x = x * parts([text_len, image_len], x.device)[1]",
+        "made = mask(1, text_len, image_len, x.device); made[:, text_len:] = False; x = x * made",
         'x = x[metadata([(0, n) for n in (text_len, image_len)], x.device)["ends"]]',
     ],
 )

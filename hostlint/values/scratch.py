@@ -27,9 +27,11 @@ def allocates_scratch(evaluator: Evaluator, fid: FunctionId) -> bool:
     return any(part in UNSET for part in parts) or (bool(parts) and BLANK.issuperset(parts))
 
 
-def is_written(nodes: Sequence[Any], made: int) -> bool:
-    """Whether a function writes into a tensor that it was given, or into a view of it."""
-    return any(made in _behind(nodes, target) for item in nodes for target in _targets(nodes, item))
+def is_written(nodes: Sequence[Any], made: int, *, with_data: bool = False) -> bool:
+    """Whether a function writes into a tensor that it was given, or into a view of it; `with_data`: anything but a constant, which could
+    be written once into what is kept."""
+    writes = (item for item in nodes if not (with_data and item[0] == Op.STORE and nodes[item[4]][0] == Op.CONST))
+    return any(made in _behind(nodes, target) for item in writes for target in _targets(nodes, item))
 
 
 def _returned(evaluator: Evaluator, fid: FunctionId, depth: int) -> Iterator[str]:
@@ -66,7 +68,13 @@ def _allocated(evaluator: Evaluator, fid: FunctionId, node: int, depth: int) -> 
     if isinstance(detail, Function) and depth:
         yield from _returned(evaluator, detail.function, depth - 1)
     else:
-        yield name if name in BLANK and not is_written(nodes, node) else ""
+        yield name if name in BLANK and not is_written(nodes, node) and not _is_empty(nodes, nodes[node]) else ""
+
+
+def _is_empty(nodes: Sequence[Any], call: Any) -> bool:
+    """`torch.empty((0,))` is no memory at all, but what stands for a list of nothing."""
+    sizes = [part for given in call[3] for part in (nodes[given][3] if nodes[given][0] == Op.SEQUENCE else (given,))]
+    return any(nodes[size][0] == Op.CONST and nodes[size][3] == 0 for size in sizes)
 
 
 def _viewed(nodes: Sequence[Any], item: Any) -> int:

@@ -119,7 +119,7 @@ class SizeTables:
         outline = self._evaluator.index.function(detail.function)
         if (outline.owner >= 0 and not outline.flags & FunctionFlag.STATIC) or self.makes(detail.function) < LEAST:
             return None
-        if is_written(frame.graph.nodes, call.node) or allocates_scratch(self._evaluator, detail.function):
+        if is_written(frame.graph.nodes, call.node, with_data=True) or allocates_scratch(self._evaluator, detail.function):
             return None  # to be written into
         value = frame.value(call.node)
         gives = _gives_tensors(value) or (value.place is not Place.HOST and self._returns_what_it_makes(detail.function))
