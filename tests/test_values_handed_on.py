@@ -384,3 +384,20 @@ class Net(nn.Module):
 def test_a_module_whose_calls_are_seen_runs_as_they_say(given: str, lines: list[int]) -> None:
     text = UNSEEN.replace("{param}", "mask=None").replace("{test}", "mask is None") + GIVEN.replace("{given}", given)
     assert [one.span.line for one in told(text, "HL202")] == lines
+
+
+@pytest.mark.parametrize("param", ["max_text_len: int | None = None", "max_text_len=None", "longest: int | None = None"])
+def test_a_number_that_spares_a_wait_is_handed_over(param: str) -> None:
+    name = param.split(":")[0].split("=")[0]
+    text = f"""\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def forward(self, x, text_mask: torch.Tensor, {param}):
+        if {name} is None:
+            {name} = int(text_mask.sum(dim=1).max().item())
+        return x[:, :{name}]
+"""
+    assert told(text, "HL101") == []

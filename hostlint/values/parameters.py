@@ -227,13 +227,17 @@ def left_out(evaluator: Evaluator, fid: FunctionId, names: Sequence[str], depth:
     positions = [position for position, param in enumerate(frame.outline.params) if param.name in names]
     callers = [caller for caller in evaluator.surroundings.callers(fid) if caller.certain and _is_hot(evaluator, caller)]
     if not callers and is_module_call(frame, frame.outline):
-        return any(_may_be_left_out(frame, frame.outline.params[position]) for position in positions)
+        return any(_may_be_left_out(frame, position) for position in positions)
     return any(_leaves_out(frame, caller, position, depth) for caller in callers[:MANY_CALLERS] for position in positions)
 
 
-def _may_be_left_out(frame: Frame, param: Param) -> bool:
-    default = _default(frame, param)
-    return default is not None and is_none(default) and not frame.evaluator.conventions.is_host_name(param.name)
+def _may_be_left_out(frame: Frame, position: int) -> bool:
+    """Not a number, nor the host's copy of something: who asks for these spares those a wait who hand them over, as its own callers do."""
+    param = frame.outline.params[position]
+    default, conventions = _default(frame, param), frame.evaluator.conventions
+    if default is None or not is_none(default) or conventions.is_host_name(param.name) or conventions.is_setting(param.name):
+        return False
+    return not _declared(frame, position, param).is_host
 
 
 def _leaves_out(frame: Frame, caller: Caller, position: int, depth: int) -> bool:
