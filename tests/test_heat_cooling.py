@@ -114,7 +114,7 @@ def test_functions_that_are_cold_by_nature_keep_what_only_they_call_cold(name: s
 
 @pytest.mark.parametrize("name", [
     "evaluate", "evaluate_model", "validation_step", "test_step", "validate", "on_validation_epoch_end", "compute_metrics",
-    "log_validation", "run_eval", "eval_iteration", "get_eval_image_metrics_and_images",
+    "log_validation", "run_eval", "eval_iteration", "unmerge", "get_eval_image_metrics_and_images",
 ])  # fmt: skip
 def test_evaluation_runs_at_most_once_a_request(name: str) -> None:
     assert not differences(f"""

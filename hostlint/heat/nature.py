@@ -45,7 +45,7 @@ _ONCE = re.compile(
     r"_(eval|evaluation|validation)$|^on_(train|fit|test|predict|val|validation)_(epoch_)?(start|end|begin)$|(^|_)epoch_(start|end|begin)$|"
     r"^_*(ingest|process|handle|recv|receive|accept|admit|add|enqueue|abort|cancel|retract|resume|preempt|finish|release|free)_(\w+_)?"
     r"(req|request)s?$|(^|_)(recover|elastic|failover|rejoin|scale_(up|down)|reconfigure)(_|$)|(^|_)(req|request)s?_(finish|done|abort|releas|end|start)\w*$|(^|_)((self|sanity|determinism|consistency|correctness)_check|invariants?|leaks?)(_|$)|"
-    r"^compute_(eval_|val_)?metrics$|^_*(set|retrieve|prepare)_timesteps$|^_*(reset|teardown)$|"
+    r"^_*unmerge(_|$)|^compute_(eval_|val_)?metrics$|^_*(set|retrieve|prepare)_timesteps$|^_*(reset|teardown)$|"
     r"^_*on_idle$|_(during|when|while|on)_idle$|^_*maybe_(record|log|report|profile|save|export|trace)(_|$)|"
     # what a memory pool does when it runs out
     r"^_*((maybe|try)_)?(make_room|defrag(ment)?|relocate|reclaim|compact_(pending|pages|blocks|pool|memory|impl))(_|$)"
