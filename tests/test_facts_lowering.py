@@ -275,19 +275,43 @@ def test_calls() -> None:
             (a or b)(fn)
             print(y := fn())
     """), "f")
-    found = [(call.chain, call.line, call.region, call.passed, call.strings) for call in made.calls]
+    found = [(call.chain, call.line, call.region, call.passed, call.strings, call.slots) for call in made.calls]
     assert found == [
-        ("self.blocks[].run", 3, 0, ("fn", "self.hook"), ("name",)),
-        ("get", 4, 0, (), ()),
-        ("get()", 4, 0, (), ()),
-        ("partial", 4, 0, ("work",), ()),
-        ("get()().go", 4, 0, ("work", "<lambda:2>"), ()),
-        ("x", 6, 1, (), ()),
-        ("super().f", 7, 0, (), ("text",)),
-        ("?", 8, 0, ("fn",), ()),
-        ("fn", 9, 0, (), ()),
-        ("print", 9, 0, (), ()),
+        ("self.blocks[].run", 3, 0, ("fn", "self.hook"), ("name",), ("0", "1")),
+        ("get", 4, 0, (), (), ()),
+        ("get()", 4, 0, (), (), ()),
+        ("partial", 4, 0, ("work",), (), ("0",)),
+        ("get()().go", 4, 0, ("work", "<lambda:2>"), (), ("0", "1")),
+        ("x", 6, 1, (), (), ()),
+        ("super().f", 7, 0, (), ("text",), ()),
+        ("?", 8, 0, ("fn",), (), ("0",)),
+        ("fn", 9, 0, (), (), ()),
+        ("print", 9, 0, (), (), ()),
     ]
+
+
+def test_elements_that_are_stored_by_name() -> None:
+    file = outline("""
+        TABLE["a"] = first
+        TABLE.setdefault("b", second)
+        TABLE.update({"c": third, "d": make()}, e=fourth)
+        TABLE["f"]["g"], other = fifth, 1
+        TABLE["h"] = 1
+        @mark(1)
+        class Klass:
+            pass
+        thing.block.forward = types.MethodType(sixth, thing)
+    """)
+    assert file.functions[0].assigns == (
+        ("TABLE[]", "first"),
+        ("TABLE[]", "second"),
+        ("TABLE[]", "fourth"),
+        ("TABLE[]", "third"),
+        ("TABLE[][]", "fifth"),
+        ("@mark()", "Klass"),
+        ("thing.block.forward", "types.MethodType()"),
+        ("thing.block.forward", "sixth"),
+    )
 
 
 def test_what_names_are_bound_to() -> None:
@@ -342,7 +366,7 @@ def test_what_a_function_binds_to_a_global_name_belongs_to_the_module() -> None:
 
 def test_attributes_that_are_read() -> None:
     made = function(outline("def f(self, a):\n    self.x = 1\n    return self.x + self.y + a.b.c + self.z()\n"), "f")
-    assert made.reads == ("self.y", "a.b", "self.z")
+    assert made.reads == ("self.y", "a.b", "a.b.c", "self.z")
 
 
 def test_header_comments() -> None:

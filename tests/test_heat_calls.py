@@ -417,3 +417,46 @@ def test_what_a_configuration_names_is_found_by_its_methods() -> None:
                 probe()  # call
         """,
     )
+
+
+def test_properties_read_through_attributes() -> None:
+    assert not differences(
+        main="""
+        import torch
+
+        class Cache:
+            @property
+            def size(self):
+                probe()  # call
+
+            @property
+            def room(self):
+                probe()  # call
+
+            @property
+            def limit(self):
+                probe()  # request
+
+            def length(self):
+                probe()  # call
+
+        class Other:
+            limit = 3
+
+        class Attention(torch.nn.Module):
+            def __init__(self):
+                self.cache = Cache()
+                self.other = Other()
+                self.caches = [Cache() for _ in range(2)]
+
+            def forward(self, x):
+                return x + self.cache.size + self.other.limit + self.cache.length()
+
+        class Layer(torch.nn.Module):
+            def __init__(self):
+                self.attention = Attention()
+
+            def forward(self, x):
+                return x + self.attention.caches[0].room
+        """
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from hostlint.facts.bindings import assign_target, read_name, store_attribute, store_item
+from hostlint.facts.bindings import assign_target, keep_element, read_name, store_attribute, store_item
 from hostlint.facts.chains import bound_chains, chain
 from hostlint.facts.dispatch import lower
 from hostlint.facts.expressions import OPERATORS
@@ -31,6 +31,8 @@ def bind(b: FunctionBuilder, target: ast.expr, value: int, source: ast.expr | No
     """Binds a target to a value; `source`, where there is one, says what the name may be called as."""
     if isinstance(target, ast.Attribute):
         store_attribute(b, target, value, source, annotation)
+        if target.attr == "forward" and source is not None:
+            b.assigns.update(dict.fromkeys((chain(target), text) for text in bound_chains(source)))
     elif isinstance(target, ast.Tuple) and isinstance(source, ast.Tuple) and _pairs_up(target, source):
         elements = b.nodes[value][3]
         assert isinstance(elements, tuple)
@@ -42,6 +44,8 @@ def bind(b: FunctionBuilder, target: ast.expr, value: int, source: ast.expr | No
             if is_test(source):
                 b.tests[value] = source
         assign_target(b, target, value)
+        if isinstance(target, ast.Subscript) and source is not None:
+            keep_element(b, target.value, [source])
 
 
 def _pairs_up(target: ast.Tuple, source: ast.Tuple) -> bool:

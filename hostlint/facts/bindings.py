@@ -5,7 +5,7 @@ import ast
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hostlint.facts.chains import bound_chains, chain
+from hostlint.facts.chains import OPAQUE, bound_chains, chain
 from hostlint.facts.dispatch import lower
 from hostlint.facts.graph import Node, Op, SiteKind
 from hostlint.facts.trees import walk
@@ -140,6 +140,16 @@ def _as_commented(b: FunctionBuilder, name: str, value: int) -> int:
                 if said_of == name:
                     value = b.add(Op.REFINE, line, value, what)
     return value
+
+
+def keep_element(b: FunctionBuilder, table: ast.expr, values: Sequence[ast.expr]) -> None:
+    """Functions, classes and objects that have a name and are stored in a container: `table[key] = f`."""
+    if not isinstance(table, (ast.Name, ast.Attribute, ast.Subscript)):
+        return
+    texts = (text for value in values if not isinstance(value, ast.Constant) for text in bound_chains(value))
+    name = f"{chain(table)}[]"
+    if not name.startswith(OPAQUE):
+        b.assigns.update(((name, text), None) for text in texts if "(" not in text)
 
 
 def store_item(b: FunctionBuilder, target: ast.Subscript, value: int, augmented: bool = False) -> int:

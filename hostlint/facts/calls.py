@@ -5,6 +5,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from hostlint.facts.bindings import keep_element
 from hostlint.facts.chains import chain
 from hostlint.facts.dispatch import lower, lowers
 from hostlint.facts.graph import Op, Refinement, SiteKind
@@ -53,6 +54,8 @@ def _call(b: FunctionBuilder, node: ast.Call) -> int:
     if name == "append" and b.loops and isinstance(node.func, ast.Attribute) and len(node.args) == 1:
         b.site(SiteKind.SUM, result, node.args[0], chain(node.func.value))
     _mutate(b, node, name, arguments)
+    if name in ("setdefault", "update"):
+        _file(b, node, name)
     return result
 
 
@@ -93,20 +96,35 @@ def _subject(b: FunctionBuilder, node: ast.Call) -> ast.expr:
     return node.keywords[0].value if node.keywords else node.func
 
 
-def _passed(b: FunctionBuilder, node: ast.Call, arguments: list[int]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The functions and string literals among the arguments."""
-    functions: list[str] = []
+def _passed(b: FunctionBuilder, node: ast.Call, arguments: list[int]) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """The functions and string literals among the arguments, and where the functions stand."""
+    functions: list[tuple[str, str]] = []
     strings: list[str] = []
-    pairs = list(zip(node.args, arguments, strict=True))
-    for expression in [*(e for e, _ in pairs), *(k.value for k in node.keywords)]:
+    placed = [(str(position), argument) for position, argument in enumerate(node.args)]
+    for slot, expression in [*placed, *((keyword.arg or "**", keyword.value) for keyword in node.keywords)]:
         if isinstance(expression, (ast.Name, ast.Attribute)):
-            functions.append(chain(expression))
+            functions.append((chain(expression), slot))
         elif isinstance(expression, ast.Constant) and isinstance(expression.value, str) and len(expression.value) < 64:
             strings.append(expression.value)
         elif isinstance(expression, ast.Call) and chain(expression.func).endswith("partial") and expression.args:
-            functions.append(chain(expression.args[0]))
-    functions.extend(f"<lambda:{b.nodes[value][2]}>" for e, value in pairs if isinstance(e, ast.Lambda))
-    return tuple(functions), tuple(strings)
+            functions.append((chain(expression.args[0]), slot))
+    for (slot, expression), value in zip(placed, arguments, strict=True):
+        if isinstance(expression, ast.Lambda):
+            functions.append((f"<lambda:{b.nodes[value][2]}>", slot))
+    return tuple(text for text, _ in functions), tuple(strings), tuple(slot for _, slot in functions)
+
+
+def _file(b: FunctionBuilder, node: ast.Call, name: str) -> None:
+    """`table.setdefault(key, f)` and `table.update({key: f})` store elements."""
+    if not isinstance(node.func, ast.Attribute):
+        return
+    given: list[ast.expr] = []
+    if name == "setdefault" and len(node.args) == 2:
+        given = [node.args[1]]
+    elif name == "update":
+        given = [keyword.value for keyword in node.keywords if keyword.arg is not None]
+        given += [value for table in node.args if isinstance(table, ast.Dict) for value in table.values]
+    keep_element(b, node.func.value, given)
 
 
 def _mutate(b: FunctionBuilder, node: ast.Call, name: str, arguments: list[int]) -> None:

@@ -15,7 +15,7 @@ ELEMENT_WRAPPERS = frozenset({"enumerate", "zip", "tqdm", "reversed", "sorted", 
 WRAPPERS = frozenset({
     "compile", "partial", "partialmethod", "DataParallel", "DistributedDataParallel", "DDP", "FSDP", "FullyShardedDataParallel",
     "checkpoint_wrapper", "deepcopy", "script", "fully_shard", "OptimizedModule", "unwrap_model", "prepare", "prepare_model", "cast",
-    "make_graphed_callables",
+    "make_graphed_callables", "MethodType",
 })
 
 

@@ -5,7 +5,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from hostlint.facts.bindings import assign_target, names_of, read_name
-from hostlint.facts.chains import chain, element_chains, iterated_chain
+from hostlint.facts.chains import OPAQUE, chain, element_chains, iterated_chain
 from hostlint.facts.dispatch import lower, lowers
 from hostlint.facts.graph import Op, SiteKind
 from hostlint.facts.guards import guard_of
@@ -47,6 +47,10 @@ def _attribute(b: FunctionBuilder, node: ast.Attribute) -> int:
         if b.env is not None and text in b.env:
             return b.env[text]
         b.reads[text] = None
+    elif isinstance(node.value, (ast.Attribute, ast.Subscript)):
+        text = chain(node)
+        if not text.startswith(OPAQUE):
+            b.reads[text] = None
     return b.add(Op.ATTR, node.lineno, base, node.attr)
 
 

@@ -128,6 +128,7 @@ def declare_class(b: FunctionBuilder, node: ast.ClassDef) -> int:
     bases = tuple(chain(base) for base in node.bases)
     made = ClassBuilder(len(file.classes), node.name, f"{prefix}.{node.name}" if prefix else node.name, node.lineno, bases)
     file.classes.append(made)
+    b.assigns.update(((f"@{chain(decorator)}", node.name), None) for decorator in node.decorator_list)
     saved = b.env, b.bindings, b.inside, b.self_name, b.assigns
     b.env, b.bindings, b.inside, b.self_name, b.assigns = dict(b.env or {}), {}, made.index, "", {}
     lower_block(b, node.body)

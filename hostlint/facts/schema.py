@@ -44,6 +44,7 @@ class Call(NamedTuple):
     node: int  # the call's node in the function's value graph, -1 where it was pruned
     passed: tuple[str, ...]  # chains of functions, methods and lambdas among the arguments; a lambda is "<lambda:INDEX>"
     strings: tuple[str, ...]  # string literals among the arguments (registries by name)
+    slots: tuple[str, ...] = ()  # where each of `passed` stands: its position as digits, or its keyword
 
 
 class Param(NamedTuple):
@@ -69,7 +70,9 @@ class FunctionOutline(NamedTuple):
     regions: tuple[Region, ...]
     region: int  # the region of the parent function in which it is defined
     calls: tuple[Call, ...]
-    assigns: tuple[tuple[str, str], ...]  # local name (or "return") -> chain of what it was bound to (constructor, attribute, loop element)
+    # local name (or "return") -> chain of what it was bound to (constructor, attribute, loop element); "table[]" -> what was stored as
+    # an element; "@decorator()" -> the class that it decorates; "thing.forward" -> what was put in its place
+    assigns: tuple[tuple[str, str], ...]
     imports: tuple[tuple[str, str], ...]  # imports inside the function: local name -> absolute dotted target
     reads: tuple[str, ...]  # chains of attributes read without a call, for properties ("self.cache")
     flags: int  # FunctionFlag bits

@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hostlint.facts.schema import FunctionFlag, RegionKind
 from hostlint.heat.dispatch import Dispatch
+from hostlint.heat.handed import Handed
 from hostlint.heat.kinds import Kind
 from hostlint.heat.nature import installs
+from hostlint.heat.registries import Registries
 from hostlint.heat.types import Typing
 
 if TYPE_CHECKING:
@@ -38,7 +40,9 @@ class CallGraph:
         self.passing: dict[FunctionId, tuple[FunctionId, int]] = {}  # hooks, and where the function that takes them away puts them in place
         self.serves_only = False  # known once the loops are: whether no model is trained
         self.escaping: set[FunctionId] = set()  # handed on as values: who calls them is not known
-        self._typing = Typing(index)
+        registries = Registries(index, Typing(index))
+        handed = Handed(index, registries)
+        self._typing = handed.typing()
         self._dispatch = Dispatch(index, self._typing)
         self._out: dict[FunctionId, list[Edge]] = {}
         self._in: dict[FunctionId, list[Edge]] = {}
@@ -49,6 +53,7 @@ class CallGraph:
         for file, outline in enumerate(index.files):
             for function in outline.functions:
                 self._add_function((file, function.index))
+        self.escaping.update(registries.functions(), handed.functions)
         self._add_orphans()
 
     def functions(self) -> Iterator[FunctionId]:

@@ -88,7 +88,7 @@ class Dispatch:
                     self._callable_classes.setdefault(owner, []).append((file, function.index))
 
     def dispatch(self, fid: FunctionId, call: Call) -> Dispatched:
-        types = self._typing.of_chain(*fid, call.chain)
+        types = tuple(found for found in self._typing.of_chain(*fid, call.chain) if found.kind < Kind.FILED)
         name = words.last_name(call.chain)
         if len(types) == 1 and types[0].kind is Kind.EXTERNAL:  # most calls: torch, NumPy, builtins
             steps, targets = name in _GRADIENTS, []

@@ -21,12 +21,15 @@ class Kind(IntEnum):
     EXTERNAL = 4  # a name outside the project
     OBJECT = 5  # what calling such a name gives
     SUPER = 6  # the bases of a class
+    # Said of any registry of a class, until it is known of which:
+    FILED = 7  # what is filed in the attribute `name` of the instance of `target`
+    MADE = 8  # what calling that gives
 
 
 class Type(NamedTuple):
     kind: Kind
     target: tuple[int, int] = (-1, -1)
-    name: str = ""  # EXTERNAL and OBJECT
+    name: str = ""  # EXTERNAL and OBJECT: the dotted name; INSTANCE of a registry, FUNCTION of such: the global that holds it
     depth: int = 0  # containers around it
     exact: bool = False  # INSTANCE: no subclass of it
 

@@ -6,14 +6,19 @@ from typing import TYPE_CHECKING
 
 from hostlint.facts.schema import FunctionFlag
 from hostlint.heat.annotations import named_in
+from hostlint.heat.bound import Bindings
+from hostlint.heat.filed import Filed
 from hostlint.heat.kinds import HANDS_ON, Kind, Type, Types, distinct, handed_on
 from hostlint.scopes import Symbol, SymbolKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from hostlint.facts.schema import FunctionOutline
+    from hostlint.heat.registries import Registries
     from hostlint.index import ClassId, FunctionId, ProjectIndex
+
+    Given = Mapping[FunctionId, Mapping[str, Iterable[Type]]]  # what parameters hold because a call hands it in
 
 _HEAD = re.compile(r"[A-Za-z_]\w*")
 _PART = re.compile(r"\w+|\(\)|\[\]")
@@ -42,14 +47,16 @@ class _Scope:
 class Typing:
     """Types of chains in the scope of a function. Answers are kept; cyclic definitions end in "unknown", the empty tuple."""
 
-    def __init__(self, index: ProjectIndex) -> None:
+    def __init__(self, index: ProjectIndex, registries: Registries | None = None, given: Given | None = None) -> None:
         self.index = index
+        self._filed = Filed(self, registries) if registries is not None else None
+        self._given = given or {}
         self._depth = 0
         self._scopes: dict[FunctionId, _Scope] = {}
         self._visible: dict[FunctionId, dict[str, _Scope]] = {}
         self._attributes: dict[tuple[ClassId, str, bool], Types] = {}
         self._returns: dict[FunctionId, Types] = {}
-        self._bindings: dict[FunctionId, dict[str, list[str]]] = {}
+        self._bindings = Bindings(index)
 
     def of_chain(self, file: int, function: int, chain: str) -> Types:
         match = _HEAD.match(chain)
@@ -92,23 +99,10 @@ class Typing:
             if function:
                 scope = self._scope(fid)
                 visible.update(self._visible_from((file, self.index.function(fid).parent)))
-                visible.update(dict.fromkeys(self.bindings(file, function), scope))
+                visible.update(dict.fromkeys(self._bindings.of((file, function)), scope))
                 visible.update(dict.fromkeys(self.index.defined_in(file, function), scope))
                 visible[_PARENTS_CALL] = scope
         return visible
-
-    def bindings(self, file: int, function: int) -> dict[str, list[str]]:
-        """What the local names of a function (its parameters included) are bound to, as chains; an annotation has a colon before it."""
-        fid = (file, function)
-        if fid not in self._bindings:
-            names: dict[str, list[str]] = {}
-            outline = self.index.function(fid)
-            for param in outline.params:
-                names[param.name] = [f":{param.annotation}"] if param.annotation and param.kind in ("positional", "keyword") else []
-            for name, chain in outline.assigns:
-                names.setdefault(name, []).append(chain)
-            self._bindings[fid] = names
-        return self._bindings[fid]
 
     def returned(self, fid: FunctionId) -> Types:
         """What a call of the function gives: its annotation, unless that names a class of the library's (`-> nn.Module`) and the return
@@ -151,7 +145,7 @@ class Typing:
         while types and position < len(parts):
             part = parts[position]
             if part == "()":
-                types = distinct([result for found in types for result in self._called(found)])
+                types = distinct([result for found in types for result in self.called(found)])
             elif part == "[]":
                 types = distinct([result for found in types for result in self._item(found)])
             else:
@@ -172,9 +166,10 @@ class Typing:
         if function and self.is_self(outline, name):
             kind = Kind.CLASS if outline.flags & FunctionFlag.CLASS else Kind.INSTANCE
             return (Type(kind, (file, outline.owner)),)
-        bound = self.bindings(file, function).get(name) if function else None
+        bound = self._bindings.of((file, function)).get(name) if function else None
         if bound is not None:
-            return distinct(list(self._bound(file, function, bound))) if bound else ()
+            given = self._given.get((file, function), {}).get(name, ())
+            return distinct([*self._bound(file, function, bound), *given]) if bound or given else ()
         return distinct(list(self._symbol(self.index.resolve(file, name, function))))
 
     def _bound(self, file: int, function: int, chains: list[str]) -> Iterator[Type]:
@@ -196,7 +191,15 @@ class Typing:
         elif symbol.kind is SymbolKind.EXTERNAL:
             yield Type(Kind.EXTERNAL, name=symbol.name)
         else:
-            yield from self._bound(symbol.file, 0, self.bindings(symbol.file, 0).get(symbol.name, []))
+            yield from self._global(symbol)
+
+    def _global(self, symbol: Symbol) -> Iterator[Type]:
+        """What a module's variable holds; a registry keeps the name that it is known by."""
+        bound = self._bound(symbol.file, 0, self._bindings.of((symbol.file, 0)).get(symbol.name, []))
+        yield from self._filed.of_global(symbol, bound) if self._filed is not None else bound
+
+    def _of_registry(self, types: Iterable[Type], holder: str) -> Iterable[Type]:
+        return self._filed.told(types, holder) if holder and self._filed is not None else types
 
     def _annotated(self, file: int, function: int, annotation: str) -> Iterator[Type]:
         for name, depth, is_class in named_in(annotation):
@@ -206,15 +209,18 @@ class Typing:
                 elif found.kind is Kind.EXTERNAL and not is_class:
                     yield Type(Kind.OBJECT, name=found.name, depth=depth)
 
-    def _called(self, callee: Type) -> Iterable[Type]:
+    def called(self, callee: Type) -> Iterable[Type]:
         if callee.depth:
             return ()
         if callee.kind is Kind.CLASS:
             return (Type(Kind.INSTANCE, callee.target, exact=True),)
         if callee.kind is Kind.FUNCTION:
-            return self.returned(callee.target)
+            return self._of_registry(self.returned(callee.target), callee.name)
         if callee.kind is Kind.INSTANCE:
-            return [found for method in self.calls_of(callee) for found in self.returned(method)]
+            returned = [found for method in self.calls_of(callee) for found in self.returned(method)]
+            return self._of_registry(returned, callee.name)
+        if callee.kind is Kind.FILED:
+            return (callee._replace(kind=Kind.MADE),)
         if callee.kind is Kind.EXTERNAL:
             return () if callee.name in _IDENTITIES or callee.name in _MAKERS else (Type(Kind.OBJECT, name=callee.name),)
         return (callee,) if callee.kind is Kind.SUPER else ()
@@ -229,7 +235,8 @@ class Typing:
             return (container._replace(depth=container.depth - 1),)
         if container.kind is Kind.INSTANCE:
             method = self.index.find_method(container.target, "__getitem__")
-            return self.returned(method) if method is not None else ()
+            found = self.returned(method) if method is not None else self.attribute(container.target, "", exact=True)
+            return self._of_registry(found, container.name)
         return (container,) if container.kind in (Kind.CLASS, Kind.FUNCTION) else ()  # Generic[T], kernel[grid]
 
     def _defines(self, types: Types, name: str) -> bool:
@@ -239,7 +246,7 @@ class Typing:
         if base.depth:
             return ()
         if base.kind is Kind.INSTANCE:
-            return self.attribute(base.target, name, base.exact)
+            return self._of_registry(self.attribute(base.target, name, base.exact), base.name)
         if base.kind is Kind.CLASS:
             return self._class_member(base.target, name)
         if base.kind is Kind.SUPER:
@@ -253,7 +260,10 @@ class Typing:
 
     def _class_member(self, cid: ClassId, name: str) -> Iterable[Type]:
         found = [Type(Kind.FUNCTION, method) for method in self.methods(cid, name, exact=False)]
-        return found or list(self._symbol(self.index.member(cid, name)))
+        return found or [*self._symbol(self.index.member(cid, name)), *self._in_table(cid, name)]
+
+    def _in_table(self, cid: ClassId, name: str) -> Iterable[Type]:
+        return self._filed.of_attribute(cid, name) if self._filed is not None else ()
 
     def _attribute(self, cid: ClassId, name: str, exact: bool) -> Iterator[Type]:
         methods = self.methods(cid, name, exact)
@@ -264,6 +274,7 @@ class Typing:
                 yield Type(Kind.FUNCTION, method)
         for fid, node, chain in self.index.attribute_stores(cid, name):
             yield from self._stored(fid, node, chain)
+        yield from self._in_table(cid, name)
         annotation = self.index.attribute_annotation(cid, name)
         if annotation is not None:
             yield from self._annotated(annotation[0][0], 0, annotation[1])
