@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from hostlint.replaced import replaced_forwards
 from hostlint.scopes import ClassId, FunctionId, Scopes, Symbol, SymbolKind
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class ProjectIndex(Scopes):
         self._children: dict[ClassId, list[ClassId]] | None = None
         self._subclasses: dict[ClassId, tuple[ClassId, ...]] = {}
         self._modules_known: dict[ClassId, bool] = {}
+        self._replaced: frozenset[FunctionId] | None = None
 
     def function(self, fid: FunctionId) -> FunctionOutline:
         return self.files[fid[0]].functions[fid[1]]
@@ -117,6 +119,12 @@ class ProjectIndex(Scopes):
         if cid not in self._modules_known:
             self._modules_known[cid] = any(is_module_name(base) for base in self.external_bases(cid))
         return self._modules_known[cid]
+
+    def replaces_forward(self, fid: FunctionId) -> bool:
+        """Whether the function is put in the place of a module's forward."""
+        if self._replaced is None:
+            self._replaced = replaced_forwards(self)
+        return fid in self._replaced
 
     def member(self, klass: ClassId, name: str) -> Symbol | None:
         for each in self.mro(klass):

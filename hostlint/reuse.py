@@ -108,7 +108,9 @@ class Reuse:
             functions = [(file, function.index) for function in self._index.files[file].functions]
             callers = [[self._caller(edge) for edge in self._heat.graph.edges_in(fid)] for fid in functions]
             levels = [int(self._heat.function(fid).level) for fid in functions]
-            self._contexts[file] = digest(self._store.stored[file].digest + repr((callers, levels)).encode())
+            replaced = [fid for fid in functions if self._index.replaces_forward(fid)]
+            told = repr((callers, levels, [number for _, number in replaced]))
+            self._contexts[file] = digest(self._store.stored[file].digest + told.encode())
         return self._contexts[file]
 
     def _caller(self, edge: Edge) -> tuple[object, ...]:

@@ -76,7 +76,7 @@ class Entries:
         function = self._index.function(fid)
         if function.index == 0 or function.name == "<lambda>" or is_unused(self._index.files[fid[0]]):
             return False
-        if self._is_hook(function.name):
+        if self._is_hook(function.name) or self._index.replaces_forward(fid):
             return True
         if _LOSS.search(function.name) and not _NO_LOSS.search(function.name):
             return True

@@ -104,7 +104,8 @@ def _conventional(frame: Frame, param: Param, declared: Value) -> Value | None:
     default = _default(frame, param)
     if default is not None and default.place is Place.PYTHON and not is_none(default):
         return None
-    module_call = is_module_call(frame, outline)
+    is_self = param is outline.params[0] and outline.owner < 0  # of a function that is put in the place of a forward
+    module_call = not is_self and is_module_call(frame, outline)
     named = evaluator.conventions.is_device_name(param.name) and not evaluator.drivers.drives(frame.fid)
     if declared.is_tensor:
         if module_call:
@@ -129,7 +130,9 @@ def _counts(frame: Frame, param: Param) -> bool:
 
 
 def is_module_call(frame: Frame, outline: FunctionOutline) -> bool:
-    """Whether the function is the forward of a torch module."""
+    """Whether the function is the forward of a torch module, or put in the place of one."""
+    if frame.evaluator.index.replaces_forward(frame.fid):
+        return True
     return outline.name == "forward" and outline.owner >= 0 and frame.evaluator.index.is_nn_module((frame.fid[0], outline.owner))
 
 

@@ -230,7 +230,7 @@ class StepConstancy:
 
     def _is_whole_model(self, frame: Frame) -> bool:
         outline, index = frame.outline, self._evaluator.index
-        if not is_module_call(frame, outline) or PARTS.search(index.klass((frame.fid[0], outline.owner)).name):
+        if outline.owner < 0 or not is_module_call(frame, outline) or PARTS.search(index.klass((frame.fid[0], outline.owner)).name):
             return False
         callers = self._constancy.hot_callers(frame.fid)
         outlines = [index.function(edge.caller) for edge in callers]
