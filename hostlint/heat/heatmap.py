@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from hostlint.facts.schema import FunctionFlag, RegionKind
-from hostlint.heat import seldom
+from hostlint.heat import owners, seldom
 from hostlint.heat.callgraph import CallGraph
 from hostlint.heat.entries import Entries
 from hostlint.heat.loops import StepLoops
@@ -48,7 +48,8 @@ class HeatMap:
         starts = {*steps, *self._forced} - quiet
         open_ended = {fid for fid in self._natures if fid in starts or fid in self.graph.escaping or entries.is_request(fid)} - quiet
         self._allowed = Allowed(self.graph, self._natures, open_ended)
-        reached = Reached(self.graph, self.loops, self._natures, self._allowed, stops)
+        made = {fid for fid in self._natures if owners.is_made_in_steps(index, fid) and not self._matches(fid, cold)}
+        reached = Reached(self.graph, self.loops, self._natures, self._allowed, stops, made=made)
         reached.spread([fid for fid in steps if fid not in quiet], self._forced)
         self._ways, self._rounds = reached.ways, reached.rounds
 

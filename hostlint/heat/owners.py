@@ -4,6 +4,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from hostlint.facts.schema import FunctionFlag
+from hostlint.heat.nature import is_unused
+
 if TYPE_CHECKING:
     from hostlint.index import ClassId, FunctionId, ProjectIndex
 
@@ -29,6 +32,16 @@ _STEPPER = re.compile(
     r"UNet|Unet|DiT|Dit(?![a-z])|Transformer[123]D|Denois|Diffusion|For\w*(LM|Generation|Classification)|LM(Model)?$|Rotary|RoPE|Rope"
 )
 _STEPPER_FILE = re.compile(r"(^|[._])(transformers?|dits?|unets?|schedulers?)([._]|$)")
+
+
+# They are made when something is set up, or where there is none yet, however the code that makes them reads.
+_SET_UP = re.compile(
+    r"(Model|Module|Layer|Net|Network|Policy|Engine|Pipeline|Pipe|Stage|Scheduler|Solver|Optimizer|Optim|Runner|Worker|Manager|Loader|Dataset|"
+    r"DataModule|Tokenizer|Processor|Cache|Pool|Client|Server|Backend|Handler|Trainer|Env|Environment|Executor|Communicator|Connector|Registry|"
+    r"Factory|Builder|Sampler|Buffer|Allocator|Graph|Planner|Planer|Wrapper|Logger|Writer|Timer|Profiler|Group|Config|Configuration|Args|"
+    r"Arguments|Params|Settings|Options|Mesh|Queue|Thread|Process|Controller|Adapter|Monitor|Recorder|Workspace|Quantizer|Compiler)(Base|Mixin|Impl|V\d+)?$"
+)
+_CONSTRUCTORS = frozenset({"__init__", "__post_init__", "__new__"})
 
 
 def class_names(index: ProjectIndex, cid: ClassId) -> list[str]:
@@ -65,3 +78,12 @@ def works_around_steps(index: ProjectIndex, fid: FunctionId) -> bool:
     """Whether the function belongs to a stage that encodes, decodes, prepares or checks."""
     owner = index.owner(fid)
     return owner is not None and not index.is_nn_module(owner) and bool(_AROUND_STEPS.search(index.klass(owner).name))
+
+
+def is_made_in_steps(index: ProjectIndex, fid: FunctionId) -> bool:
+    """Whether the function makes an object that a step may want anew: a result, a batch's description, a metric."""
+    function = index.function(fid)
+    if function.name not in _CONSTRUCTORS or function.owner < 0 or function.flags & FunctionFlag.COLD or is_unused(index.files[fid[0]]):
+        return False
+    cid = (fid[0], function.owner)
+    return not (index.is_nn_module(cid) or any(_SET_UP.search(name) for name in class_names(index, cid)))

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hostlint.facts.schema import RegionKind
 from hostlint.heat.callgraph import SEVERAL
 from hostlint.heat.nature import Nature, in_rounds, is_unused, region_limits, repeats
 from hostlint.model import HeatLevel
@@ -70,11 +71,13 @@ class Reached:
         allowed: Allowed,
         stops: Container[FunctionId],
         silent: Container[FunctionId] = (),
+        made: Container[FunctionId] = (),
     ) -> None:
         self._graph = graph
         self._loops = loops
         self._stops = stops
         self._silent = silent  # functions whose own loops heat nothing
+        self._made = made  # what makes objects that steps want anew
         self._natures = natures
         self._allowed = allowed
         # The last edge of the way, and the step loop that it lies in (0: its function is hot, or there is no edge).
@@ -128,7 +131,19 @@ class Reached:
         if edge.callee in self._stops:
             return False
         nature = self._natures[edge.callee]
-        return nature is Nature.ANY or (nature is Nature.RARE and edge.certain)
+        if nature is Nature.ANY or (nature is Nature.RARE and edge.certain):
+            return True
+        return edge.callee in self._made and edge.certain and self._makes(edge)
+
+    def _makes(self, edge: Edge) -> bool:
+        """Whether the call makes a new object, also where its caller brought one; what sets an object up anew is asked for seldom."""
+        caller = self._graph.index.function(edge.caller)
+        if edge.call_index < 0 or (caller.calls[edge.call_index].chain.endswith("__") and edge.caller not in self._made):
+            return False
+        region = edge.region
+        while region and caller.regions[region].kind not in (RegionKind.FALLBACK, RegionKind.OPTION):
+            region = caller.regions[region].parent
+        return not region
 
 
 def _length(edge: Edge) -> int:

@@ -1,0 +1,107 @@
+"""Objects that a step makes anew run their constructors there; what is set up once does not."""
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from hostlint.facts.lower import lower_file
+from hostlint.heat import compute_heat
+from hostlint.index import ProjectIndex
+
+PROGRAM = """
+import torch
+from dataclasses import dataclass
+
+{klass}
+
+class Kept:
+    def __init__(self):
+        probe()  # cold
+
+{before}
+
+def train(model, optimizer, loader, given=None, verbose=False):
+    kept = Kept()
+    for batch in loader:
+        loss = model(batch)
+        {made}
+        optimizer.step()
+"""
+METRIC = """
+class Metric:
+    def __init__(self, value):
+        probe()  # {heat}
+        note(value)
+
+def note(value):
+    probe()  # {heat}
+"""
+BASE = "class Base:\n    def __init__(self, value):\n        probe()  # call\n\n"
+
+
+def differences(text: str, cold: tuple[str, ...] = ()) -> list[str]:
+    """The places where the heat of a `probe()` is not the one its line's comment names."""
+    text = textwrap.dedent(text)
+    outline = lower_file(text, "main.py", "main").outline
+    heat = compute_heat(ProjectIndex([outline]), (), cold)
+    calls = [(function, call) for function in outline.functions for call in function.calls if call.chain == "probe"]
+    assert calls, "no probe in the source"
+    found = [(call.line, heat.site((0, function.index), call.region).level.label) for function, call in calls]
+    return [f"{line} is {level}" for line, level in found if level != text.splitlines()[line - 1].rpartition("# ")[2]]
+
+
+def program(made: str, heat: str = "call", klass: str = METRIC, before: str = "") -> str:
+    return PROGRAM.format(klass=klass.replace("{heat}", heat), made=made, before=before)
+
+
+@pytest.mark.parametrize(
+    ("made", "before"),
+    [
+        ("metric = Metric(value=loss)", ""),
+        ("metrics = [Metric(part) for part in loss]", ""),
+        ("note_down(loss)", "def note_down(loss):\n    return Metric(loss)\n"),
+        ("metric = Metric(loss) if batch.labels else loss", ""),
+    ],
+)
+def test_an_object_that_every_step_makes(made: str, before: str) -> None:
+    assert not differences(program(made, before=before))
+
+
+@pytest.mark.parametrize(
+    "klass",
+    [
+        BASE + "class Metric(Base):\n    def __init__(self, value):\n        super().__init__(value)\n        probe()  # call\n",
+        "@dataclass\nclass Metric:\n    value: float\n\n    def __post_init__(self):\n        probe()  # call\n",
+        BASE + "class Metric(Base):\n    pass\n",
+    ],
+)
+def test_constructors_that_are_inherited_or_written_for_it(klass: str) -> None:
+    assert not differences(program("metric = Metric(loss)", klass=klass))
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "if given is None:\n            given = Metric(loss)",
+        "if not hasattr(model, 'metric'):\n            model.metric = Metric(loss)",
+        "if step % 100 == 0:\n            metric = Metric(loss)",
+        "metric = Metric(loss) if verbose else None",
+    ],
+)
+def test_an_object_that_is_made_once_or_seldom(made: str) -> None:
+    assert not differences(program(made, "cold"))
+
+
+@pytest.mark.parametrize("name", ["Engine", "SpanModel", "SchedulerConfig", "KVCache", "MyPipeline"])
+def test_what_is_set_up_by_its_name(name: str) -> None:
+    source = program(f"made = {name}(loss)", "cold", METRIC.replace("Metric", name))
+    assert not differences(source)
+
+
+def test_modules_and_what_a_user_says() -> None:
+    module = METRIC.replace("class Metric:", "class Metric(torch.nn.Module):")
+    assert not differences(program("made = Metric(loss)", "cold", module))
+    said = METRIC.replace("def __init__(self, value):", "def __init__(self, value):  # hostlint: cold it is small")
+    assert not differences(program("made = Metric(loss)", "cold", said))
+    assert not differences(program("made = Metric(loss)", "cold"), ("main:Metric.*",))
