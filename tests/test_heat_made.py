@@ -105,3 +105,8 @@ def test_modules_and_what_a_user_says() -> None:
     said = METRIC.replace("def __init__(self, value):", "def __init__(self, value):  # hostlint: cold it is small")
     assert not differences(program("made = Metric(loss)", "cold", said))
     assert not differences(program("made = Metric(loss)", "cold"), ("main:Metric.*",))
+
+
+def test_what_a_builder_makes_is_not_known() -> None:
+    builder = "def build_op(kind):\n    return Metric(kind)\n"
+    assert not differences(program("op = build_op(loss)", "cold", before=builder))

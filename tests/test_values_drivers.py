@@ -101,3 +101,10 @@ def test_what_workers_call_too_is_told() -> None:
     assert [finding.span.line for finding in findings if finding.code == "HL101"] == [6]
     alone, _ = scan_text(WORKER.replace("            read(rows)\n", ""), "train.py")
     assert not [finding for finding in alone if finding.code == "HL101"]
+
+
+def test_an_optimizer_s_step_is_not_the_driver_s() -> None:
+    """The worker's `self.optimizer.step()` has the name of the driver's method, and calls it no more than that."""
+    source = WORKER.replace("            read(rows)\n", "").replace("def fit(self):", "def step(self):")
+    findings, _ = scan_text(source + "\n    def fit(self):\n        for _ in range(3):\n            self.step()\n", "train.py")
+    assert not [finding for finding in findings if finding.code == "HL101"]

@@ -41,6 +41,7 @@ _SET_UP = re.compile(
     r"Factory|Builder|Sampler|Buffer|Allocator|Graph|Planner|Planer|Wrapper|Logger|Writer|Timer|Profiler|Group|Config|Configuration|Args|"
     r"Arguments|Params|Settings|Options|Mesh|Queue|Thread|Process|Controller|Adapter|Monitor|Recorder|Workspace|Quantizer|Compiler)(Base|Mixin|Impl|V\d+)?$"
 )
+_BUILDS = re.compile(r"^_*(build|create|make|construct|setup|get|load)(_|$)")
 _CONSTRUCTORS = frozenset({"__init__", "__post_init__", "__new__"})
 
 
@@ -87,3 +88,8 @@ def is_made_in_steps(index: ProjectIndex, fid: FunctionId) -> bool:
         return False
     cid = (fid[0], function.owner)
     return not (index.is_nn_module(cid) or any(_SET_UP.search(name) for name in class_names(index, cid)))
+
+
+def builds(name: str) -> bool:
+    """A function of that name makes whatever it is asked for."""
+    return bool(_BUILDS.search(name))

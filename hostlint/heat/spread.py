@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hostlint.facts.schema import RegionKind
+from hostlint.heat import owners
 from hostlint.heat.callgraph import SEVERAL
 from hostlint.heat.nature import Nature, in_rounds, is_unused, region_limits, repeats
 from hostlint.model import HeatLevel
@@ -136,9 +137,12 @@ class Reached:
         return edge.callee in self._made and edge.certain and self._makes(edge)
 
     def _makes(self, edge: Edge) -> bool:
-        """Whether the call makes a new object, also where its caller brought one; what sets an object up anew is asked for seldom."""
+        """Whether the call makes a new object, also where its caller brought one; what sets an object up anew is asked for seldom, and
+        which of its objects a builder makes for a step is not known."""
         caller = self._graph.index.function(edge.caller)
-        if edge.call_index < 0 or (caller.calls[edge.call_index].chain.endswith("__") and edge.caller not in self._made):
+        if edge.call_index < 0 or owners.builds(caller.name):
+            return False
+        if caller.calls[edge.call_index].chain.endswith("__") and edge.caller not in self._made:
             return False
         region = edge.region
         while region and caller.regions[region].kind not in (RegionKind.FALLBACK, RegionKind.OPTION):
