@@ -13,6 +13,7 @@ from hostlint.torch_ops import function as table_function
 from hostlint.torch_ops import method as table_method
 from hostlint.torch_ops.spec import Op as TableOp
 from hostlint.torch_ops.spec import Returns
+from hostlint.values import fields
 from hostlint.values.arguments import Argument, Bound, bind
 from hostlint.values.calls import LEGACY
 from hostlint.values.containers import one_of
@@ -125,7 +126,7 @@ def likely_device(frame: Frame, site: Site, value: Value, reader: str) -> Value:
         return value
     if found and conventions.is_device_name(found.group()):
         why = f"`{found.group()}` is a device tensor by convention"
-    elif PLAIN.fullmatch(site.subject) and not _in_module(frame) and (value.place is Place.UNKNOWN or "." in site.subject):
+    elif PLAIN.fullmatch(site.subject) and (value.place is Place.UNKNOWN or "." in site.subject) and not _is_among_tensors(frame, site):
         return value
     elif reader == "item" or (value.place is Place.TENSOR and reader not in COPIERS):
         why = f"`{site.subject}` is a tensor on a step's path"
@@ -138,6 +139,20 @@ def _waits_for_copies(frame: Frame, site: Site) -> bool:
     """Whether the function has waited for an event before: what it reads then are the copies that the event was recorded for."""
     before = (other for other in frame.graph.sites if other.kind == SiteKind.CALL and other.line < site.line)
     return any(EVENTS.search(_waited_for(other, other.detail)) for other in before)
+
+
+def _is_among_tensors(frame: Frame, site: Site) -> bool:
+    return _in_module(frame) or _of_given(frame, site)
+
+
+def _of_given(frame: Frame, site: Site) -> bool:
+    """Whether what is read is a named entry of a dictionary that the function was given with its tensors: `int(cache["end"].item())`."""
+    nodes: Any = frame.graph.nodes
+    callee: Any = nodes[nodes[site.node][2]] if nodes[site.node][0] == Op.CALL else (-1,)
+    read: Any = nodes[callee[2]] if callee[0] == Op.ATTR else (-1,)
+    while read[0] == Op.REFINE:
+        read = nodes[read[2]]
+    return read[0] == Op.INDEX and fields.is_entry(frame, read[2], read[3]) and fields.is_with_tensors(frame)
 
 
 def _in_module(frame: Frame) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from hostlint.facts.graph import Node, Op, Refinement
 from hostlint.model import Confidence
 from hostlint.scopes import Symbol, SymbolKind
-from hostlint.values import movers
+from hostlint.values import fields, movers
 from hostlint.values.calls import call
 from hostlint.values.containers import one_of, subscript
 from hostlint.values.conventions import ON_HOST
@@ -92,11 +92,11 @@ def _param(frame: Frame, node: Any) -> Value:
 
 
 def _attr(frame: Frame, node: Any) -> Value:
-    return attribute(frame, frame.values[node[2]], node[3])
+    return fields.handed_down(frame, attribute(frame, frame.values[node[2]], node[3]), node[2], node[3])
 
 
 def _index(frame: Frame, node: Any) -> Value:
-    return subscript(frame.values[node[2]], frame.values[node[3]])
+    return fields.member(frame, subscript(frame.values[node[2]], frame.values[node[3]]), node[2], node[3])
 
 
 def _slice(frame: Frame, node: Any) -> Value:
@@ -243,7 +243,7 @@ def _unknown(frame: Frame, node: Any) -> Value:
     return UNKNOWN
 
 
-def _enter(frame: Frame, node: Any) -> Value:
+def _whole(frame: Frame, node: Any) -> Value:
     return frame.value(node[2])
 
 
@@ -274,16 +274,11 @@ def _store(frame: Frame, node: Any) -> Value:
 
 
 def _moved(frame: Frame, node: Any) -> Value:
-    _, _, base, call, name = node
-    return movers.in_place(frame, frame.value(base), call, name)
+    return movers.in_place(frame, frame.value(node[2]), node[3], node[4])
 
 
 def _import(frame: Frame, node: Any) -> Value:
     return of_symbol(frame, frame.evaluator.index.absolute(node[2]))
-
-
-def _star(frame: Frame, node: Any) -> Value:
-    return frame.value(node[2])
 
 
 def _super(frame: Frame, node: Any) -> Value:
@@ -299,7 +294,7 @@ _EVALUATIONS: dict[Op, Evaluation] = {
     Op.CONST: _const, Op.GLOBAL: _global, Op.PARAM: _param, Op.FREE: _free, Op.ATTR: _attr, Op.CALL: _call, Op.INDEX: _index,
     Op.SLICE: _slice, Op.BINOP: _binop, Op.UNARY: _unary, Op.COMPARE: _compare, Op.BOOL: _bool, Op.PHI: _phi,
     Op.SEQUENCE: _sequence, Op.DICT: _dict, Op.COMPREHENSION: _comprehension, Op.ITER: _iter, Op.UNPACK: _unpack, Op.TEXT: _text,
-    Op.FUNCTION: _function, Op.CLASS: _class, Op.UNKNOWN: _unknown, Op.ENTER: _enter, Op.APPEND: _append, Op.REFINE: _refine,
-    Op.STORE: _store, Op.IMPORT: _import, Op.STAR: _star, Op.SUPER: _super, Op.MOVED: _moved,
+    Op.FUNCTION: _function, Op.CLASS: _class, Op.UNKNOWN: _unknown, Op.ENTER: _whole, Op.APPEND: _append, Op.REFINE: _refine,
+    Op.STORE: _store, Op.IMPORT: _import, Op.STAR: _whole, Op.SUPER: _super, Op.MOVED: _moved,
 }  # fmt: skip
 _TABLE: list[Evaluation] = [_EVALUATIONS[op] for op in Op]  # by number: nodes hold plain ints

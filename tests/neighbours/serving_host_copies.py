@@ -6,6 +6,9 @@ import torch
 import torch.distributed as dist
 
 
+BATCHES: list["Batch"] = []
+
+
 @dataclass
 class Batch:
     lens: torch.Tensor
@@ -14,6 +17,10 @@ class Batch:
     group: object
     cpu_group: object
     mlx: ModuleType
+
+
+def held() -> Batch:
+    return BATCHES[-1]
 
 
 def longest(lens: torch.Tensor) -> int:
@@ -53,7 +60,7 @@ def copied(batch: Batch, lens: torch.Tensor, long: bool):
 
 def finish_step(result, batch: Batch, force_cpu: bool):
     early = result.next_logprobs.tolist()  # expect: HL105
-    num_pages, pages = batch.lens.sum(), batch.lens.sum()
+    num_pages, pages = held().lens.sum(), held().lens.sum()
     if num_pages > result.available():  # ok: a number by its name
         early = []
     if pages > result.available():  # expect: HL103
