@@ -77,12 +77,13 @@ class Facts:
             pinned=host and self._is_pinned(value),
             large=host and value.nbytes > largest_free_copy(),
             strided=host and not value.is_contiguous(),
+            empty=host and value.numel() == 0,
             sparse=value.layout is not torch.strided and not value.is_nested,
         )
 
     def _container(self, value: Any) -> ArgumentFacts:
         if not value:
-            return ArgumentFacts()  # nothing to upload or read
+            return ArgumentFacts(place=Place.PYTHON, sequence=isinstance(value, (list, tuple)), empty=True)  # nothing to upload or read
         tensors = list(tensors_in(value))
         return ArgumentFacts(
             place=Place.PYTHON,

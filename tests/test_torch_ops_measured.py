@@ -27,7 +27,6 @@ KINDS = ("free", "device-wait", "host-work", "error")
 
 # Where the table says something else than the measurement, and why it stays so.
 EXCEPTIONS = {
-    "torch.tensor([], device=d)": "an empty list has nothing to copy",
     "torch.equal(x, X)": "other shapes are unequal without a look at the values",
     "x.equal(x)": "a tensor equals itself without a look at the values",
     "x.index_put_((hm,), s)": "a host mask is expanded on the host; the table tells a list's host tensors from none, not their types",

@@ -69,6 +69,7 @@ class Reader(ast.NodeVisitor):
             holds_device=bool(held),
             holds_host=any(one.facts.place is Place.HOST for one in typed),
             boolean=True if held and all(one.boolean for one in held) else None,
+            empty=not typed,
         )
         return Typed(facts, item=typed[0] if typed else None)
 

@@ -90,6 +90,8 @@ class TestOneForEachCall:
             (torch.cuda.empty_cache, [("flush", "torch.cuda.empty_cache")]),
             (lambda: torch.zeros(3).cuda(non_blocking=True), []),
             (lambda: torch.tensor([1.0, 2.0], device="cuda"), [("upload", "torch.tensor")]),
+            (lambda: torch.tensor([], device="cuda"), []),
+            (lambda: torch.tensor([]).to("cuda"), []),
             (lambda: torch.full((2,), 1.0, device="cuda"), []),
             (lambda: torch.cat([on_device(2), torch.ones(1, device="cuda")]), []),
         ],
