@@ -228,6 +228,31 @@ PROGRAMS = {
             if missing:
                 self.table = work()  # memo
     """,
+    "models that take turns": """
+        def f(self, step, n, gen_update_ratio, generator_update_interval, n_critic, log_steps):
+            train_generator = step % self.dfake_gen_update_ratio == 0
+            if train_generator:
+                work()  # -
+            if step % generator_update_interval == 0:
+                work()  # -
+            if step % n_critic == 0:
+                work()  # -
+            if step % self.d_steps == 0 and self.on:
+                work()  # -
+            if step % n == 0:
+                loss = work()  # -
+                loss.backward()
+            if step % n:
+                work()  # -
+            else:
+                work()  # every_n
+            if step % self.generator_log_steps == 0:
+                work()  # every_n
+            if step % self.actor_save_freq == 0:
+                work()  # every_n
+            if step % self.steps_per_generation == 0:
+                work()  # round
+    """,
     "a test that a name holds no more": """
         def f(self, step, n, accumulation_steps, other):
             due = step % n == 0

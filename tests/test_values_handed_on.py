@@ -362,7 +362,11 @@ def test_a_module_whose_calls_nobody_sees_runs_as_it_does_by_default(param: str)
 
 @pytest.mark.parametrize(
     ("param", "test"),
-    [("mask", "not isinstance(mask, torch.Tensor)"), ("mask", "mask is None"), ("mask=1.0", "isinstance(mask, float)")],
+    [
+        ("mask", "not isinstance(mask, torch.Tensor)"), ("mask", "mask is None"), ("mask=1.0", "isinstance(mask, float)"),
+        ("mask=None", "not torch.is_tensor(mask)"), ("timestep, mask=None", "mask is None"),
+        ("mask_cpu=None, mask=None", "mask_cpu is None"),
+    ],
 )
 def test_a_module_is_not_taken_to_be_given_what_is_no_default(param: str, test: str) -> None:
     assert told(UNSEEN.replace("{param}", param).replace("{test}", test), "HL202") == []

@@ -11,7 +11,7 @@ from hostlint.facts.fallbacks import fallback, is_host_copy, option
 from hostlint.facts.memos import memo, none_test, unwrap
 from hostlint.facts.rare import complains, elsewhere, no_number, off_device, on_other
 from hostlint.facts.rhythm import once, periodic
-from hostlint.facts.schema import RegionKind
+from hostlint.facts.schema import LEFT_OUT, RegionKind
 from hostlint.facts.senses import identifiers, sense, written_out
 from hostlint.facts.trees import walk
 
@@ -45,6 +45,7 @@ CAPTURING = re.compile(r"_?(get_)?(is_|in_)*((cuda_)?graph_|stream_)?captur(e|in
 TRAINING_NAME = re.compile(r"^(is_|in_)?training(_mode)?$", re.IGNORECASE)
 MODE_NAME = re.compile(r"(^|_)(mode|phase|split|stage)$", re.IGNORECASE)
 TRAINS = "while training"
+PERIODS = (RegionKind.EVERY_N, RegionKind.ROUND)
 UNUSUAL = "only where something unusual holds"
 TRAINING_MODES = frozenset({"train", "training"})
 EVALUATION_MODES = frozenset({"eval", "evaluate", "evaluation", "val", "valid", "validate", "validation", "test", "testing"})
@@ -98,12 +99,12 @@ def _by_words(
     """The guard that the test is as it is written."""
     guard = _classify(node, rest, parameters, switches, where, bound)
     name, asks = option(node.test, off)
-    if not asks or (guard is not NOTHING and guard.names != (name,)):
+    if not asks or (guard is not NOTHING and guard.names[:1] != (name,)):
         return _while_training(guard, node.test)
     text = guard.text or f"only where {name} is given"
     if asks > 0:
-        return Guard(RegionKind.OPTION, guard.other, text, (name,)) if guard.then is None else guard
-    return Guard(guard.then, RegionKind.OPTION, text, (name,)) if guard.other is None else guard
+        return Guard(RegionKind.OPTION, guard.other, text, guard.names or (name,)) if guard.then is None else guard
+    return Guard(guard.then, RegionKind.OPTION, text, guard.names or (name,)) if guard.other is None else guard
 
 
 def _while_training(guard: Guard, test: ast.expr) -> Guard:
@@ -126,6 +127,8 @@ def _classify(
     if OBSERVERS.search(where) and isinstance(test, (ast.Name, ast.Attribute)) and ENABLED.match(chain(test).rsplit(".", 1)[-1]):
         return _guard(RegionKind.DEBUG, -1 if negated else 1, "behind a switch", test)
     for kind, decides, text in _kinds(test, parameters, switches, bound):
+        if kind in PERIODS and decides * (-1 if negated else 1) > 0 and _goes_back(node.body):
+            continue
         if decides and (kind is not RegionKind.FALLBACK or _fills_in(node, fallback(test, parameters)[0])):
             return _guard(kind, -decides if negated else decides, text, test, parameters)
     if complains(node.body) or complains(node.orelse):
@@ -153,6 +156,11 @@ def _guard_of(test: ast.expr, switches: Collection[str], parameters: frozenset[s
     return NOTHING
 
 
+def _goes_back(body: Sequence[ast.stmt]) -> bool:
+    """Whether a branch trains: what runs every n-th step is a step of another model, then."""
+    return any(isinstance(part, ast.Attribute) and part.attr == "backward" for statement in body for part in walk(statement))
+
+
 def _fills_in(node: ast.If, name: str) -> bool:
     """Whether the `if` makes up for an argument that was left out, rather than choosing what to do with it."""
     if not name or is_host_copy(name):
@@ -162,7 +170,8 @@ def _fills_in(node: ast.If, name: str) -> bool:
 
 
 def _guard(kind: RegionKind, sense: int, text: str, test: ast.expr, parameters: frozenset[str] = frozenset()) -> Guard:
-    names = (fallback(test, parameters)[0],) if kind is RegionKind.FALLBACK else ()
+    name = fallback(test, parameters)[0] if kind is RegionKind.FALLBACK else ""
+    names = (name, LEFT_OUT) if name and none_test(test) == name else (name,) if kind is RegionKind.FALLBACK else ()
     return Guard(kind, None, text, names) if sense > 0 else Guard(None, kind, text, names)
 
 

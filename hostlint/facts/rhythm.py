@@ -11,6 +11,12 @@ from hostlint.facts.senses import identifiers, sense
 
 # What such a number counts makes a step of its own, as the optimizer's after the gradients of several batches.
 ACCUMULATION = re.compile(r"accum|micro_?batch|steps_per_(update|optim|grad|batch)", re.IGNORECASE)
+# Two models take turns: the generator's steps and the critic's.
+TURNS = re.compile(
+    r"(^|_)(d?fake|gen(erator)?|disc(riminator)?|critics?|actor|policy|student|[dg])_((gen(erator)?|disc|score|model)_)?"
+    r"(updates?|train|steps?|iters?|delay|every|freq(uency)?)(_(ratio|interval|every|freq(uency)?|steps?|period))?$|^n_critics?$",
+    re.IGNORECASE,
+)
 GENERATION = re.compile(r"generat|rollout|num_iterations", re.IGNORECASE)
 EVERY_WORDS = re.compile(
     r"should_(log|save|eval|print|record|sync_log)|log_(interval|every|steps|freq)|logging_steps|is_log|report_every|time_to_log|do_log",
@@ -61,7 +67,7 @@ def _is_modulo(node: ast.expr, kind: RegionKind) -> bool:
 def _counted(node: ast.expr) -> RegionKind | None:
     """What the n of `step % n` counts, None where the guarded work is a step of its own: after accumulation, or with a small n."""
     words = identifiers(node)
-    if any(map(ACCUMULATION.search, words)):
+    if any(map(ACCUMULATION.search, words)) or any(map(TURNS.search, words)):
         return None
     if any(map(GENERATION.search, words)):
         return RegionKind.ROUND

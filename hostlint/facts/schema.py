@@ -29,12 +29,15 @@ class RegionKind(IntEnum):
     TRAINING = 14  # runs only while a model trains
 
 
+LEFT_OUT = "None"  # among the targets of a FALLBACK, behind the parameter: the test is for None, and for nothing else
+
+
 class Region(NamedTuple):
     kind: RegionKind
     parent: int  # index into the function's regions; 0 is the body and its own parent
     line: int
     text: str  # LOOP: the chain that is iterated ("range(steps)", "self.blocks"), "while" and its test's names; else the guard in words
-    targets: tuple[str, ...]  # LOOP: the names that the loop binds
+    targets: tuple[str, ...]  # LOOP: the names that the loop binds; FALLBACK, OPTION: the parameter
 
 
 class Call(NamedTuple):

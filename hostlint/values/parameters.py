@@ -1,11 +1,12 @@
 """What a parameter holds: by its annotation, by the calls that the project makes, and by the conventions of the field."""
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from hostlint.facts.graph import Op
-from hostlint.facts.schema import FunctionFlag, FunctionOutline, Param
+from hostlint.facts.schema import LEFT_OUT, FunctionFlag, FunctionOutline, Param
 from hostlint.heat.nature import is_unused
 from hostlint.heat.seldom import is_check
 from hostlint.model import Confidence
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 MANY_CALLERS = 24
 FEW = 4  # functions that one call may run, and its author have in mind
+TIME = re.compile(r"^(\w+_)?(timesteps?|time_?steps?|sigmas?|noise_level)$|^t$|^times?$")
 HANDED_ON = 3  # functions that hand a parameter on
 # Calls that are given a function to call later: their arguments are not, or not in these places, its own.
 HANDERS_ON = frozenset(
@@ -225,13 +227,18 @@ def _offset(outline: FunctionOutline) -> int:
 
 def left_out(evaluator: Evaluator, fid: FunctionId, names: Sequence[str], depth: int = HANDED_ON) -> bool:
     """Whether a call on a step's path is seen to leave out one of these parameters, or to pass None or a number for it; also where it
-    leaves out what another function hands on. A module whose calls nobody sees runs as it does by default."""
+    leaves out what another function hands on. A module whose calls nobody sees runs as it does by default, save a denoiser."""
     frame = evaluator.frame(fid)
     positions = [position for position, param in enumerate(frame.outline.params) if param.name in names]
     callers = [caller for caller in evaluator.surroundings.callers(fid) if caller.certain and _is_hot(evaluator, caller)]
-    if not callers and is_module_call(frame, frame.outline):
+    if not callers and LEFT_OUT in names and is_module_call(frame, frame.outline) and not _takes_time(frame.outline):
         return any(_may_be_left_out(frame, position) for position in positions)
     return any(_leaves_out(frame, caller, position, depth) for caller in callers[:MANY_CALLERS] for position in positions)
+
+
+def _takes_time(outline: FunctionOutline) -> bool:
+    """Whether a forward is a denoiser's, which pipelines give what it takes."""
+    return any(TIME.match(param.name) for param in outline.params)
 
 
 def _may_be_left_out(frame: Frame, position: int) -> bool:
@@ -303,7 +310,7 @@ def asked_for(evaluator: Evaluator, fid: FunctionId, names: Sequence[str]) -> bo
     frame = evaluator.frame(fid)
     positions = [position for position, param in enumerate(frame.outline.params) if param.name in names]
     callers = [caller for caller in evaluator.surroundings.callers(fid) if caller.certain and _is_hot(evaluator, caller)]
-    if all(map(is_check, names)):
+    if is_check(names[0]):
         passed = (_passed(frame, caller, position) for caller in callers[:MANY_CALLERS] for position in positions)
         return any(not _is_off(value) and value.place is not Place.UNKNOWN for value in passed if value is not None)
     if not 0 < len(callers) <= MANY_CALLERS or any(caller.among > FEW for caller in callers):

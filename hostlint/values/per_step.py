@@ -11,7 +11,7 @@ from hostlint.values.constancy import METADATA, PLACES, Steady, argument_of
 from hostlint.values.detail import External, ExternalInstance, Function, Instance, Method
 from hostlint.values.hoisted import PROJECTIONS
 from hostlint.values.loops import is_training
-from hostlint.values.parameters import is_module_call
+from hostlint.values.parameters import TIME, is_module_call
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from hostlint.values.evaluator import Caller, Evaluator, Frame
     from hostlint.values.hoisted import Hoisted
 
-TIME = re.compile(r"^(\w+_)?(timesteps?|time_?steps?|sigmas?|noise_level)$|^t$|^times?$")
 TEXT = re.compile(
     r"^((audio_|video_|text_|image_)?encoder_hidden_states(_(?!mask|lens?|attention)\w+)?|context|(prompt|text|caption|txt|cap)_(embeds?|features?|feats?|states|tokens|emb)|"
     r"captions?|txt|llm_features)$"
