@@ -384,6 +384,12 @@ class Net(nn.Module):
 """
 
 
+def test_what_a_module_hands_on_is_left_out_by_default() -> None:
+    text = UNSEEN.replace("{param}", "mask=None").replace("{test}", "mask is None") + GIVEN.replace("{given}", "mask=mask")
+    assert [one.span.line for one in told(text.replace("def forward(self, x, mask)", "def forward(self, x, mask=None)"), "HL202")] == [8]
+    assert told(text, "HL202") == []
+
+
 @pytest.mark.parametrize(("given", "lines"), [("mask", []), ("mask=mask", []), ("None", [8]), ("mask=None", [8])])
 def test_a_module_whose_calls_are_seen_runs_as_they_say(given: str, lines: list[int]) -> None:
     text = UNSEEN.replace("{param}", "mask=None").replace("{test}", "mask is None") + GIVEN.replace("{given}", given)

@@ -233,7 +233,8 @@ def left_out(evaluator: Evaluator, fid: FunctionId, names: Sequence[str], depth:
     callers = [caller for caller in evaluator.surroundings.callers(fid) if caller.certain and _is_hot(evaluator, caller)]
     if not callers and LEFT_OUT in names and is_module_call(frame, frame.outline) and not _takes_time(frame.outline):
         return any(_may_be_left_out(frame, position) for position in positions)
-    return any(_leaves_out(frame, caller, position, depth) for caller in callers[:MANY_CALLERS] for position in positions)
+    test = [name for name in names if name == LEFT_OUT]
+    return any(_leaves_out(frame, caller, position, depth, test) for caller in callers[:MANY_CALLERS] for position in positions)
 
 
 def _takes_time(outline: FunctionOutline) -> bool:
@@ -250,13 +251,13 @@ def _may_be_left_out(frame: Frame, position: int) -> bool:
     return not _declared(frame, position, param).is_host
 
 
-def _leaves_out(frame: Frame, caller: Caller, position: int, depth: int) -> bool:
+def _leaves_out(frame: Frame, caller: Caller, position: int, depth: int, test: Sequence[str]) -> bool:
     value = _passed(frame, caller, position)
     if value is None or is_none(value) or (value.place is Place.PYTHON and value.rank0):
         return True
     given = _optional(frame, caller, position) if depth else ""
     if given:
-        return left_out(frame.evaluator, caller.caller, [given], depth - 1)
+        return left_out(frame.evaluator, caller.caller, [given, *test], depth - 1)
     return bool(depth) and _is_dispatched(frame, caller, frame.outline.params[position].name, position - _offset(frame.outline))
 
 
