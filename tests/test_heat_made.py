@@ -110,3 +110,10 @@ def test_modules_and_what_a_user_says() -> None:
 def test_what_a_builder_makes_is_not_known() -> None:
     builder = "def build_op(kind):\n    return Metric(kind)\n"
     assert not differences(program("op = build_op(loss)", "cold", before=builder))
+
+
+def test_what_an_object_keeps_of_what_it_makes_is_set_up() -> None:
+    """`change_decoding` is called beside the steps, and what it makes is kept from then on."""
+    keeper = "class Keeper:\n    def change(self, loss):\n        self.metric = Metric(loss)\n\nkeeper = Keeper()\n"
+    assert not differences(program("keeper.change(loss)", "cold", before=keeper))
+    assert not differences(program("keeper.change(loss)", "call", before=keeper.replace("self.metric = ", "metric = ")))

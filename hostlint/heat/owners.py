@@ -93,3 +93,10 @@ def is_made_in_steps(index: ProjectIndex, fid: FunctionId) -> bool:
 def builds(name: str) -> bool:
     """A function of that name makes whatever it is asked for."""
     return bool(_BUILDS.search(name))
+
+
+def keeps(index: ProjectIndex, fid: FunctionId, chain: str) -> bool:
+    """Whether the function keeps what a call of that chain makes in an attribute of its object."""
+    owner = index.owner(fid)
+    stores = index.klass(owner).attributes if owner is not None else ()
+    return any(function == fid[1] and stored == f"{chain}()" for _, function, _, stored in stores)

@@ -137,12 +137,13 @@ class Reached:
         return edge.callee in self._made and edge.certain and self._makes(edge)
 
     def _makes(self, edge: Edge) -> bool:
-        """Whether the call makes a new object, also where its caller brought one; what sets an object up anew is asked for seldom, and
-        which of its objects a builder makes for a step is not known."""
+        """Whether the call makes a new object, also where its caller brought one; what sets an object up anew, or makes one to
+        keep it in an attribute, is asked for seldom, and which of its objects a builder makes for a step is not known."""
         caller = self._graph.index.function(edge.caller)
         if edge.call_index < 0 or owners.builds(caller.name):
             return False
-        if caller.calls[edge.call_index].chain.endswith("__") and edge.caller not in self._made:
+        chain = caller.calls[edge.call_index].chain
+        if (chain.endswith("__") and edge.caller not in self._made) or owners.keeps(self._graph.index, edge.caller, chain):
             return False
         region = edge.region
         while region and caller.regions[region].kind not in (RegionKind.FALLBACK, RegionKind.OPTION):
