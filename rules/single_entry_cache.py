@@ -17,8 +17,9 @@ Bits: the same results, computed once.
 Memos whose calls in one step come with the same arguments, as far as the key takes them: both branches get the same latents, so that a
 table for the size of the picture hits. Calls of which a test runs only one; a loop over steps or layers, which ask for the same key until
 the step is over; memos of cheap things (up to two launches, no wait); what the scan cannot follow. Two tensors whose shapes make the
-key may have the same one: `possible`, unless one of them is a text or the name of a branch speaks for it. The lines inside of the memo are
-as cold as in any other memo: the entry is what is too few.
+key may have the same one: `possible`, unless one of them is a text or the name of a branch speaks for it. So is the memo of a denoiser
+(its forward takes the time and the text) that is keyed by the text, where the calls for the branches cannot be followed. The lines inside
+of the memo are as cold as in any other memo: the entry is what is too few.
 
 ## Evidence
 By the calls that reach the memo: two of one step, on one object, or a loop within a step over branches or parts, whose arguments are seen

@@ -143,6 +143,20 @@ def test_which_calls_of_a_step_take_turns() -> None:
     assert told("step", [returns]) == []
 
 
+def test_a_denoiser_whose_calls_are_not_seen_is_possible_where_its_text_makes_the_key() -> None:
+    uses = ["made = self.table(text_embeds.shape[1], x.device)", "made = self.table(x.shape[1], x.device)"]
+    for step in ("x = model(**parts)", "x = x"):
+        text = HEAD
+        for place, use in enumerate(uses):
+            model = MODEL.replace("def forward(self, x, t, text,", "def forward(self, x, timestep, text_embeds,")
+            for name, value in (USUAL | {"use": use, "step": step}).items():
+                model = model.replace(f"{{{name}}}", value)
+            text += model.replace("Model", f"Model{place}").replace("denoise", f"denoise{place}")
+        raw = raw_scan(ScanRequest(Path(), (SourceFile("model.py", Path("model.py"), True, "model", text),)))
+        found = [(one.function, one.confidence) for one in raw.findings if one.code == "HL313"]
+        assert found == [("Model0.table", Confidence.POSSIBLE)]
+
+
 def test_what_costs_nothing_may_be_made_again() -> None:
     dear = ["positions = torch.arange(n).to(device)", "positions = torch.arange(n, device=device)[torch.ones(n, device=device) > 0]"]
     assert told("body", dear) == dear

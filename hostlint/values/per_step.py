@@ -217,6 +217,10 @@ class StepConstancy:
             return f"the loop in `{outline.qualname}`, line {line}, hands each step the same" if same else None
         return self.of(where, node, depth)
 
+    def is_denoiser(self, fid: FunctionId) -> bool:
+        """Whether a function is the forward of a whole model that takes the time and the text."""
+        return bool(self._root(fid))
+
     def _root(self, fid: FunctionId) -> str:
         """The name of a denoiser's forward: it takes the time and the text, and no loop over layers calls it; "" for others."""
         if fid not in self._roots:

@@ -66,14 +66,15 @@ class Redone:
         self._unregistered = Unregistered(evaluator)
         self._log_lines = LogLines(evaluator)
         self._counters = HostCounters(evaluator)
-        self._single_entries = SingleEntries(evaluator, constancy, loops)
         self._serving = Serving(evaluator)
         identity = Identity(evaluator)
         self._feeds = Feeds(evaluator, identity)
         self._dead_keys = DeadKeys(evaluator)
         self._value_keys = ValueKeys(evaluator, constancy, identity)
         self._schedules = ScheduleTables(evaluator, constancy)
-        self._projected = Projected(evaluator, StepConstancy(evaluator, constancy, self._hoisted), worth)
+        steps = StepConstancy(evaluator, constancy, self._hoisted)
+        self._projected = Projected(evaluator, steps, worth)
+        self._single_entries = SingleEntries(evaluator, constancy, loops, steps)
 
     def counted_at(self, fid: FunctionId, line: int, column: int) -> int:
         """The line that counts what a place reads, where that is all that is ever added; 0 for other reads, and before it was told."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from hostlint.model import Heat
     from hostlint.values.constancy import Constancy, StepLoops
     from hostlint.values.evaluator import Evaluator
+    from hostlint.values.per_step import StepConstancy
 
 COST = "not measured: all that the memo was to save, at every call"
 KEEPER = re.compile(r"(^|\.)lru_cache$")
@@ -42,11 +43,11 @@ class Cost(NamedTuple):
 class SingleEntries:
     """Finds them by what keeps them: a decorator, or an attribute that holds the last key."""
 
-    def __init__(self, evaluator: Evaluator, constancy: Constancy, heats: StepLoops) -> None:
+    def __init__(self, evaluator: Evaluator, constancy: Constancy, heats: StepLoops, steps: StepConstancy) -> None:
         self._evaluator = evaluator
         self._index = evaluator.index
         self._heats = heats
-        self._turns = Turns(evaluator, constancy)
+        self._turns = Turns(evaluator, constancy, steps)
 
     def meetings(self, fid: FunctionId, is_hot: Callable[[int], bool], places: Places) -> Iterator[Meeting]:
         outline = self._index.function(fid)
@@ -136,7 +137,9 @@ class SingleEntries:
     def _told(self, fid: FunctionId, site: Site, turn: Turn, cost: Cost, kind: str, heat: Heat | None) -> Meeting:
         outline = self._index.function(turn.fid)
         path = "" if turn.fid[0] == fid[0] else f" of {self._index.files[turn.fid[0]].path}"
-        if len(turn.lines) == 1:
+        if not turn.lines:
+            how = f"guidance calls `{outline.qualname}` for each of its branches, most likely with another `{turn.name}`"
+        elif len(turn.lines) == 1:
             how = f"the loop at line {turn.lines[0]}{path} in `{outline.qualname}` comes with another `{turn.name}` in each pass"
         else:
             first, second = turn.lines

@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from hostlint.index import FunctionId
     from hostlint.values.constancy import Constancy
     from hostlint.values.evaluator import Caller, Evaluator
+    from hostlint.values.per_step import StepConstancy
 
 DEPTH = 4  # functions between the memo and the calls that take turns
 MANY = 16
 BRANCHES = re.compile(r"branch|(?<!se)cond|prompt|text|guid|cfg|caption|speaker|lang", re.IGNORECASE)
+OF_TEXT = re.compile(rf"{TEXT.pattern}|^(prompt|text|txt|caption|cap|encoder)_\w*(lens?|lengths?|mask)$")
 KEEPS_SHAPE = frozenset({"to", "float", "half", "bfloat16", "double", "clone", "detach", "contiguous", "cuda", "type"})
 THROUGH = frozenset({
     Op.INDEX, Op.SLICE, Op.BINOP, Op.UNARY, Op.COMPARE, Op.BOOL, Op.PHI, Op.SEQUENCE, Op.DICT, Op.COMPREHENSION, Op.ITER, Op.UNPACK,
@@ -42,7 +44,7 @@ class Turn(NamedTuple):
     """Two calls, or the passes of a loop, that hand over other values in turn."""
 
     fid: FunctionId
-    lines: tuple[int, ...]  # of the two calls; of the loop
+    lines: tuple[int, ...]  # of the two calls; of the loop; none where only convention says so
     region: int
     name: str  # of the parameter that differs
     confidence: Confidence
@@ -51,17 +53,20 @@ class Turn(NamedTuple):
 class Turns:
     """Finds them, from the function that must not be called in turns upwards."""
 
-    def __init__(self, evaluator: Evaluator, constancy: Constancy) -> None:
+    def __init__(self, evaluator: Evaluator, constancy: Constancy, steps: StepConstancy) -> None:
         self._evaluator = evaluator
         self._constancy = constancy
+        self._steps = steps
 
     def of(self, fid: FunctionId, sources: Sequence[Source], places: Places, depth: int = DEPTH) -> Turn | None:
         """The first calls of a function that take turns in what its key follows from, or those of a function that calls it."""
         if not sources or not depth:
             return None
         edges = [edge for edge in self._constancy.hot_callers(fid) if edge.among < 3]
-        if not edges or len(edges) > MANY:
-            return None
+        seen = self._seen(fid, sources, edges, places, depth) if len(edges) <= MANY else None
+        return seen or self._by_convention(fid, sources)
+
+    def _seen(self, fid: FunctionId, sources: Sequence[Source], edges: Sequence[Caller], places: Places, depth: int) -> Turn | None:
         for caller in dict.fromkeys(edge.caller for edge in edges):
             self._evaluator.files |= 1 << caller[0]
             here = [edge for edge in edges if edge.caller == caller]
@@ -73,6 +78,12 @@ class Turns:
             if turn is not None:
                 return turn if edge.certain else turn._replace(confidence=Confidence.POSSIBLE)
         return None
+
+    def _by_convention(self, fid: FunctionId, sources: Sequence[Source]) -> Turn | None:
+        """A denoiser that takes the time and the text: guidance calls it for each branch, with another text."""
+        params = self._evaluator.index.function(fid).params
+        texts = [params[source.position].name for source in sources if OF_TEXT.match(params[source.position].name)]
+        return Turn(fid, (), 0, texts[0], Confidence.POSSIBLE) if texts and self._steps.is_denoiser(fid) else None
 
     def sources(self, fid: FunctionId, node: int) -> Iterator[Source]:
         """The parameters that a node follows from."""
