@@ -527,6 +527,21 @@ PROGRAMS = {
                     return self.rows
                 self.rows = work()  # memo
     """,
+    "a part's attribute that is noted": """
+        class C:
+            def f(self, height, width):
+                if self.module.height != height or self.module.width != width:
+                    self.module.table = work()  # memo
+                    self.module.height = height
+                    self.module.width = width
+                if not self.part.size == height:
+                    self.table = work()  # memo
+                    self.part.size = height
+                if self.module.depth != width:
+                    self.module.table = work()  # -
+                if self.module.rows == height:
+                    self.module.rows = work()  # -
+    """,
     "a buffer that is filled once": """
         class C:
             def f(self, n):

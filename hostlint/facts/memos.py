@@ -30,13 +30,22 @@ def memo(test: ast.expr, negated: bool, node: ast.If, rest: Sequence[ast.stmt]) 
             return 1
         if local:
             return int(_keeps(node.body, kept) or _fills_items(node.body, kept))
-        return int(_stores(node.body, kept) or (none_test(test) is not None and _sets_up(node.body)))
+        set_up = none_test(test) is not None and _sets_up(node.body)
+        return int(set_up or _stores(node.body, kept) or _notes(node.body, test))
     if not _ends(node.body) or isinstance(node.body[-1], ast.Raise):
         return 0 if local else -int(_stores(node.orelse, kept))
     asks = not isinstance(test, (ast.Name, ast.Attribute)) and bool(CACHE_WORDS.search(kept))  # `if use_cache:` is a choice
     if local:
         return -int((asks and _mentions(node.body[-1], kept)) or (_returns(node.body[-1], kept) and _fills(rest)))
     return -int(_returns(node.body[-1], kept) or asks or _stores(rest, kept) or _stores(node.orelse, kept))
+
+
+def _notes(body: Sequence[ast.stmt], test: ast.expr) -> bool:
+    """Whether a branch notes what the test compares: `if self.module.height != height:` sets `self.module.height`."""
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], (ast.Eq, ast.NotEq)) or _is_blank(test.comparators[0]):
+        return False
+    sides = [chain(side) for side in (test.left, test.comparators[0]) if isinstance(side, ast.Attribute)]
+    return any(text.startswith("self.") and _stores(body, text) for text in sides)
 
 
 def _outgrown(test: ast.expr, negated: bool, node: ast.If) -> int:
