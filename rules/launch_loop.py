@@ -15,13 +15,15 @@ Bits: a Python number is a double that is rounded once where it meets the tensor
 cast once give the same results; weights computed in float32 may differ in the last bit.
 
 ## Not flagged
-Loops in which a pass reads what an earlier one wrote; loops with calls of models or functions in them, with conditions, or with another
-loop inside; up to four rows; tensors that are on the host; lists of tensors.
-What blends the tiles of a picture that is encoded or decoded runs once a request, and is told at that heat.
+Loops in which a pass reads what an earlier one wrote; loops with calls of models or functions in them, with conditions on anything but
+what tells the passes apart, or with another loop inside; up to four rows; tensors that are on the host; lists of tensors, and lists that
+nothing says to hold numbers. What blends the tiles of a picture that is encoded or decoded runs once a request, and is told at that heat.
+A list that names a row twice scales it twice: one write with an index tensor does it once, so look whether yours can.
 
 ## Evidence
-By the graph of values: the loop only writes by its own counter, and reads no other row of the same tensor. A tiled image decoder that
-blends its seams so spends three kernels a row, hundreds of rows a seam.
+By the graph of values: the loop only writes by its own counter, by the numbers of a list, or into the rows of a tensor that it walks over,
+and reads no other row of the same tensor. A tiled image decoder that blends its seams so spends three kernels a row, hundreds of rows a
+seam.
 
 ## How to confirm
 Count the kernels of one call in a profile, and compare the results with `torch.equal`.
@@ -56,6 +58,33 @@ RULE = Rule(
     check=check,
     severity=Severity.NOTE,
     examples=(
+        Example(
+            bad="""\
+import torch
+
+
+def penalize(model, x, history: list[int], steps: int):
+    logits = model(x.cuda())
+    for step in range(steps):
+        for token in history:
+            if token >= logits.shape[-1]:
+                continue
+            logits[0, token] /= 1.05  # expect
+        x = model(logits.argmax(-1))
+    return x
+""",
+            good="""\
+import torch
+
+
+def penalize(model, x, seen, steps: int):
+    logits = model(x.cuda())
+    for step in range(steps):
+        logits = torch.where(seen, logits / 1.05, logits)
+        x = model(logits.argmax(-1))
+    return x
+""",
+        ),
         Example(
             bad="""\
 import torch

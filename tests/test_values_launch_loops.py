@@ -20,7 +20,7 @@ class Decoder(nn.Module):
         super().__init__()
         self.mix = nn.Linear(8, 8)
 
-    def forward(self, a, b, n: int, ends, host):
+    def forward(self, a, b, n: int, ends, host, spans: list[int]):
         host_rows = torch.zeros(8, 8)
         total = b.sum()
         {line}
@@ -53,6 +53,61 @@ def test_rows_that_do_not_depend_on_each_other(body: str) -> None:
 
 def test_a_value_that_the_counter_decides_may_have_a_name() -> None:
     assert told("for y in range(n):\n            end = (y // 4 + 1) * 4\n            b[y, :end] = 1") == [HERE + 2]
+
+
+PENALTY = """\
+for token in set(self.seen_tokens[-16:]):
+            if token < 0 or token >= b.shape[-1]:
+                continue
+            b[0, token] /= 1.05"""
+RAMP = """\
+for y in range(n):
+            row = b[0, y]
+            if y < n - 2:
+                mask = torch.full_like(row, 0.0)
+                mask[3] = row[3]
+                b[0, y] = mask
+            else:
+                b[0, y, 3] = 1.0"""
+
+
+@pytest.mark.parametrize(
+    ("line", "where"),
+    [
+        (PENALTY, 4),
+        ("for end in host.tolist():\n            b[0, end] = float('-inf')", 2),
+        ("for y, end in enumerate(spans):\n            b[y, :end] = 1", 2),
+        ("for row, end in zip(b, spans):\n            row[:end] = False", 2),
+        ("for row, end in zip(b, [len(one) for one in host]):\n            row[end:] *= 2.0", 2),
+        (RAMP, 6),
+        ("for y in range(n):\n            b[y] = a[y] if y > 2 else 0.0", 2),
+    ],
+)
+def test_rows_by_lists_and_under_tests_of_the_counter(line: str, where: int) -> None:
+    assert told(line) == [HERE + where - 1]
+
+
+def test_a_loop_is_told_once() -> None:
+    assert told("for y in range(n):\n            b[y, 0] = 0\n            b[y, 1] = 1") == [HERE + 1]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "for y in host:\n            if y in self.seen:\n                continue\n            b[:, y] = a[:, y]",
+        "for y in range(n):\n            if a[y].any():\n                b[y] = 0",
+        "for y in (0, 3):\n            b[y] = 0",
+        "for row, end in zip(b, spans):\n            row[:end] = b[0, :end]",
+        "for row in b:\n            row[0] = total\n            total = total + 1",
+        "for end in spans:\n            total = b[:, end] if end > 2 else total\n            b[:, end] = total",
+        "for end in spans:\n            with self.lock(end):\n                b[:, end] = 0",
+        "for row in host_rows:\n            row[:n] = 0",
+        "for y, row in enumerate([a.float(), b * 2, a + b, a * b, a - b]):\n            b[y] = row",  # tensors of their own
+        "for row in [a.float(), b * 2, a + b, a * b, a - b]:\n            row[0] = 0",
+    ],
+)
+def test_rows_by_lists_that_depend_on_more_are_silent(line: str) -> None:
+    assert told(line) == []
 
 
 @pytest.mark.parametrize(

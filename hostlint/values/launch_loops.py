@@ -1,7 +1,8 @@
 """Python loops that write one row of a tensor in each pass, although no row depends on another: a few launches a row."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hostlint.facts.graph import Op, SiteKind, operands
 from hostlint.facts.kinds import FactKind
@@ -22,60 +23,144 @@ LAUNCHES = "not measured: one launch or more for each row, where the whole takes
 FEW = 4  # rows
 ELEMENTWISE = frozenset({
     "where", "clamp", "maximum", "minimum", "abs", "exp", "log", "sqrt", "cos", "sin", "pow", "add", "sub", "mul", "div", "lerp", "sigmoid",
-    "tanh", "relu", "float", "half", "bfloat16", "to", "type", "size",
+    "tanh", "relu", "float", "half", "bfloat16", "to", "type", "size", "full_like", "zeros_like", "ones_like",
 }) | VIEWS  # fmt: skip
 PYTHON = frozenset({"int", "float", "min", "max", "round", "abs", "len", "range"})
+WALKED = frozenset({"range", "enumerate", "zip", "set", "sorted", "reversed"})
+NUMBERS = re.compile(r"(^|_)(tok|tokens?|ids?|idx|index|indices|lens?|lengths?|seqlens?|starts?|ends?|sizes?|counts?|offsets?)$")
+
+
+class _Passes(NamedTuple):
+    """What the passes of a loop are told apart by."""
+
+    start: int  # the first node of a pass
+    counters: frozenset[int]  # numbers of the host
+    rows: frozenset[int]  # rows of a tensor that is walked over
+    walked: frozenset[int]  # that tensor
+    others: frozenset[int]  # tensors of their own, in a list: nothing takes them all at once
 
 
 def launch_loops(frame: Frame, told: Sequence[Meeting]) -> Iterator[Meeting]:
-    """Writes by the counter of a `range`, in a loop that does nothing else; a write that waits is told for that."""
+    """Writes by the counter of a loop that does nothing else, the first of each loop; a write that waits is told for that."""
+    loops: set[int] = set()
     for site in frame.graph.sites:
-        if site.kind in (SiteKind.WRITE, SiteKind.AUGMENTED) and _is_row(frame, site) and not any(one.site is site for one in told):
+        if site.kind in (SiteKind.WRITE, SiteKind.AUGMENTED) and site.region not in loops and _is_row(frame, site):
+            loops.add(site.region)
             loop = frame.outline.regions[site.region]
             why = f"no row of the loop at line {loop.line} depends on another"
-            yield Meeting(FactKind.LAUNCH_LOOP, site, site.subject, why, Confidence.LIKELY, LAUNCHES, loop.text)
+            if not any(one.site is site for one in told):
+                yield Meeting(FactKind.LAUNCH_LOOP, site, site.subject, why, Confidence.LIKELY, LAUNCHES, loop.text)
 
 
 def _is_row(frame: Frame, site: Site) -> bool:
     loop = frame.outline.regions[site.region]
-    if loop.kind != RegionKind.LOOP or not loop.text.startswith("range(") or not _is_plain(frame, site.region):
+    passes = _passes(frame, loop.line) if loop.kind == RegionKind.LOOP else None
+    if passes is None or not _is_plain(frame, site.region, passes):
         return False
     store: Any = frame.graph.nodes[site.node]
-    counter = _counter(frame, loop.line)
     container = frame.value(store[2])
     on_device = container.is_tensor and container.place is not Place.HOST and container.confidence > Confidence.POSSIBLE
-    if counter < 0 or not on_device or _is_short(frame, counter):
+    if not on_device:
         return False
     value = frame.value(store[4])
     listed = value.place is Place.PYTHON and not value.rank0  # `rows[i] += [0]`: lists, whatever their name
-    return not listed and counter in _made_of(frame, store[3], counter) and _is_independent(frame, store, counter)
+    by_counter = not passes.counters.isdisjoint(_made_of(frame, store[3], passes.start))
+    by_row = not passes.rows.isdisjoint(_roots(frame, store[2]))
+    return not listed and (by_counter or by_row) and _is_independent(frame, store, passes)
 
 
-def _counter(frame: Frame, line: int) -> int:
-    """The element that the loop at that line takes."""
-    return next((place for place, node in enumerate(frame.graph.nodes) if node[0] == Op.ITER and node[1] == line), -1)
+def _passes(frame: Frame, line: int) -> _Passes | None:
+    """What the loop at that line takes; None for `while`, for a handful of passes, and where it is not known what it walks over."""
+    nodes: Sequence[Any] = frame.graph.nodes
+    start = max((place for place, node in enumerate(nodes) if node[0] == Op.ITER and node[1] == line), default=-1)  # others: in its head
+    if start < 0 or _is_short(frame, start):
+        return None
+    taken = {start}
+    for place in range(start + 1, len(nodes)):
+        if nodes[place][0] == Op.UNPACK and nodes[place][2] in taken:
+            taken.add(place)
+    parts = taken - {nodes[place][2] for place in taken}
+    walked = _walked(frame, nodes[start][2])
+    tensors = {part for part in parts if frame.value(part).is_tensor}
+    rows = {part for part in tensors if frame.value(_list_of(frame, nodes[start][2], part)).is_tensor}
+    counters = {part for part in parts - tensors if _is_number(frame, part, nodes[start][2])}
+    passes = _Passes(start, frozenset(counters), frozenset(rows), walked, frozenset(tensors - rows))
+    return passes if counters or rows else None
 
 
-def _is_short(frame: Frame, counter: int) -> bool:
-    """`range(3)`: a handful of rows by the source."""
-    item: Any = frame.graph.nodes[counter]
+def _walked(frame: Frame, node: int) -> frozenset[int]:
+    """The tensors that a loop walks over, also through `zip` and `enumerate`."""
+    item: Any = frame.graph.nodes[node]
+    if item[0] == Op.CALL and _name(frame, item) in WALKED:
+        return frozenset(part for each in item[3] for part in _walked(frame, each))
+    return frozenset(_roots(frame, node)) if frame.value(node).is_tensor else frozenset()
+
+
+def _is_number(frame: Frame, part: int, source: int) -> bool:
+    """A number of the host: a counter, an element of a list of numbers; by its name where nothing else says so."""
+    nodes: Sequence[Any] = frame.graph.nodes
+    counted = nodes[source][0] == Op.CALL and _name(frame, nodes[source]) in ("range", "enumerate")
+    if counted and (nodes[part][0] == Op.ITER or (nodes[nodes[part][2]][0] == Op.ITER and not nodes[part][3])):
+        return True
+    value = frame.value(part)
+    callee: Any = nodes[nodes[source][2]] if nodes[source][0] == Op.CALL else (-1,)
+    if callee[0] == Op.ATTR and callee[3] == "tolist":
+        return True
+    if value.place is not Place.UNKNOWN:
+        return value.place is Place.PYTHON
+    return bool(NUMBERS.search(frame.node_name(_list_of(frame, source, part)).rpartition(".")[2]))
+
+
+def _list_of(frame: Frame, node: int, part: int) -> int:
+    """The list that an element is of: `tokens` of `set(tokens[-8:])`, and of `zip(rows, tokens)` for the second element."""
+    item: Any = frame.graph.nodes[part]
+    position = item[3] if item[0] == Op.UNPACK else 0
+    item = frame.graph.nodes[node]
+    while item[0] in (Op.INDEX, Op.REFINE) or (item[0] == Op.CALL and item[3] and _name(frame, item) in WALKED | {"list", "tuple"}):
+        name = _name(frame, item) if item[0] == Op.CALL else ""
+        node = item[3][min(position, len(item[3]) - 1) if name == "zip" else 0] if name else item[2]
+        item = frame.graph.nodes[node]
+    return node
+
+
+def _name(frame: Frame, item: Any) -> str:
+    callee: Any = frame.graph.nodes[item[2]]
+    return str(callee[2]) if callee[0] == Op.GLOBAL else ""
+
+
+def _is_short(frame: Frame, start: int) -> bool:
+    """`range(3)`, `(0, 1)`: a handful of rows by the source."""
+    item: Any = frame.graph.nodes[start]
     source: Any = frame.graph.nodes[item[2]]
-    given = source[3] if source[0] == Op.CALL else ()
+    if source[0] == Op.SEQUENCE:
+        return len(source[3]) <= FEW
+    given = source[3] if source[0] == Op.CALL and _name(frame, source) == "range" else ()
     ends = [frame.value(part).detail for part in given[:2]]
     numbers = [end.value for end in ends if isinstance(end, Literal) and isinstance(end.value, int)]
     return bool(ends) and len(numbers) == len(ends) and numbers[-1] - (numbers[0] if len(numbers) > 1 else 0) <= FEW
 
 
-def _is_plain(frame: Frame, region: int) -> bool:
-    """Nothing but arithmetic happens in the loop: no branch, no other loop."""
+def _is_plain(frame: Frame, region: int, passes: _Passes) -> bool:
+    """Nothing but arithmetic happens in the loop, and tests of what tells its passes apart: no other loop."""
     outline = frame.outline
     inside = {region}
     for place, other in enumerate(outline.regions):
         if place != region and other.parent in inside and place > region:
             inside.add(place)
-    if len(inside) > 1 or any(site.kind == SiteKind.TRUTH and site.region == region for site in frame.graph.sites):
+    tests = [site.node for site in frame.graph.sites if site.kind == SiteKind.TRUTH and site.region == region]
+    if len(inside) > 1 or not all(_is_of_numbers(frame, node, passes) for node in tests):
         return False
     return all(_is_arithmetic(frame, call.chain, call.node) for call in outline.calls if call.region == region)
+
+
+def _is_of_numbers(frame: Frame, node: int, passes: _Passes) -> bool:
+    """`token < 0 or token >= n`: a test that an index tensor can make of all rows at once."""
+    item: Any = frame.graph.nodes[node]
+    if item[0] in (Op.BOOL, Op.UNARY):
+        return all(_is_of_numbers(frame, part, passes) for part in operands(item))
+    if item[0] != Op.COMPARE or frame.value(node).is_tensor:
+        return False
+    return any(not passes.counters.isdisjoint(_made_of(frame, part, passes.start)) for part in item[3])
 
 
 def _is_arithmetic(frame: Frame, chain: str, node: int) -> bool:
@@ -89,10 +174,10 @@ def _is_arithmetic(frame: Frame, chain: str, node: int) -> bool:
     return name in ELEMENTWISE
 
 
-def _is_independent(frame: Frame, store: Any, counter: int) -> bool:
+def _is_independent(frame: Frame, store: Any, passes: _Passes) -> bool:
     """The value reads nothing that an earlier pass wrote, save the very row."""
     nodes: Sequence[Any] = frame.graph.nodes
-    own = _roots(frame, store[2])
+    own = _roots(frame, store[2]) | passes.walked if passes.rows else _roots(frame, store[2])
     queue, seen = [store[4], store[3]], set()
     while queue:
         node = queue.pop()
@@ -100,11 +185,13 @@ def _is_independent(frame: Frame, store: Any, counter: int) -> bool:
             continue
         seen.add(node)
         item = nodes[node]
-        if node <= counter:
-            if node in own or (item[0] == Op.PHI and any(part > counter for part in item[2])):
+        if node in passes.others:
+            return False
+        if node <= passes.start:
+            if node in own or (item[0] == Op.PHI and any(part > passes.start for part in item[2])):
                 return False  # the whole tensor as it was, or what a pass hands to the next
             continue
-        if item[0] == Op.PHI:
+        if item[0] == Op.PHI and any(part >= node for part in item[2]):
             return False
         if item[0] == Op.INDEX and (item[2] in own or _roots(frame, item[2]) & own):
             if not _is_same(nodes, item[3], store[3]):
