@@ -39,6 +39,7 @@ class StepLoops(Protocol):
 VARIES = Verdict(Steady.VARIES)
 FIXED = Verdict(Steady.FIXED, "literals and attributes that only `__init__` sets")
 SHAPE = Verdict(Steady.SHAPE, "shapes and attributes that only `__init__` sets")
+SIDE = Verdict(Steady.SHAPE, "the sides of a picture or grid, which no step changes")
 METADATA = frozenset({"shape", "ndim", "itemsize"})
 PLACES = frozenset({"device", "dtype"})
 SHAPE_CALLS = frozenset({"size", "dim", "numel", "ndimension", "element_size", "get_device"})
@@ -48,6 +49,12 @@ PURE = frozenset({
 })
 SETUPS = frozenset({"__init__", "__post_init__", "setup", "build", "_build", "post_init", "reset_parameters", "init_weights"})
 CONFIGS = frozenset({"config", "cfg", "hparams", "args", "opt", "opts", "arch", "params", "_config"})
+# Sides of a picture or of a grid of patches, which no step changes; lengths of sequences may grow.
+SIDES = re.compile(
+    r"^(h|w|hw|height|width|(\w+_)?(feat|grid|patch|window|spatial|img|image|q|k|kv)_?(size|shape|hw|resolution|height|width|h|w))$",
+    re.IGNORECASE,
+)
+INTS = re.compile(r"^(typing\.)?(int|(List|list|Tuple|tuple|Sequence)\[int(, ?(int|\.\.\.))*\]|torch\.Size)$")
 HANDS_ON = re.compile(r"checkpoint|(^|[._])(partial|map|filter|reduce|vmap|apply|run_in_executor|to_thread)$")
 DEPTH = 6
 MANY_CALLERS = 8
@@ -186,12 +193,16 @@ class Constancy:
         if depth <= 0 or self._evaluator.frame(fid).value(self._node_of(fid, position)).is_tensor:
             return VARIES
         callers = self.hot_callers(fid)
-        if not callers or len(callers) > MANY_CALLERS or not all(edge.certain for edge in callers):
-            return VARIES
         result = FIXED
-        for edge in callers:
+        if not callers or len(callers) > MANY_CALLERS or not all(edge.certain for edge in callers):
+            result = VARIES
+        for edge in callers if result.steady else ():
             result = weakest(result, self._passed(fid, position, edge, depth))
-        return result
+        return SIDE if not result.steady and self._is_side(fid, position) else result
+
+    def _is_side(self, fid: FunctionId, position: int) -> bool:
+        param = self._evaluator.index.function(fid).params[position]
+        return bool(SIDES.match(param.name) and INTS.match(param.annotation))
 
     def hot_callers(self, fid: FunctionId) -> list[Caller]:
         """The calls of a function on a step's path, save those that hand the function on to something that calls it (a checkpoint)."""

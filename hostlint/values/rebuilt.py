@@ -146,6 +146,8 @@ class Rebuilt:
                     same.add(place)
                 elif callee[0] == Op.ATTR and callee[3] in TABLES and (callee[2] in same or not same.isdisjoint(_flat(nodes, node[3]))):
                     return True
+            elif node[0] == Op.UNARY and node[3] in same:
+                return True  # `~torch.eye(n)`
             elif node[0] in (Op.BINOP, Op.COMPARE):
                 parts = [part for part in (node[3:5] if node[0] == Op.BINOP else node[3]) if part not in same]
                 if len(parts) < 2 and not same.isdisjoint(operands(node)) and self._constancy.all_of(fid, parts).steady:
