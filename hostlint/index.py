@@ -1,6 +1,7 @@
 """The project as one whole: what names mean across files, and what classes inherit, override and store."""
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,12 @@ AttributeStore = tuple[FunctionId, int, str]  # the storing function, the value'
 # Frameworks whose modules do not run torch kernels, and tools whose "Module" is a syntax tree.
 _OTHER_MODULES = ("flax.", "jax.", "haiku.", "tensorflow.", "keras.", "paddle.", "ast.", "libcst.", "types.", "mlx.")
 _MODULE_ENDINGS = ("Module", "ModelMixin", "PreTrainedModel", "ModuleMixin")
+_MODELS = re.compile(r"([123]D(Condition)?|UNet|ControlNet)Model$")  # as libraries name whole models
+_LIBRARIES = ("diffusers.", "transformers.", "timm.", "torchvision.", "open_clip.")  # whose parts are modules
+_PARTS = re.compile(
+    r"(Attention|Attn|Transformer\w*Block|(Encoder|Decoder)(Layer|Block)?|RMSNorm|LayerNorm|M[Ll][Pp]|FeedForward|Embeddings?|RotaryPosEmbed|"
+    r"ForCausalLM|ForConditionalGeneration)$"
+)
 _NOT_LAYERS = frozenset({"Parameter", "Buffer", "UninitializedParameter", "UninitializedBuffer", "ParameterList", "ParameterDict"})
 
 
@@ -126,6 +133,10 @@ class ProjectIndex(Scopes):
             self._replaced = replaced_forwards(self)
         return fid in self._replaced
 
+    def inherits_layers(self, cid: ClassId) -> bool:
+        """Whether a library's class, whose code is not seen, brings layers and parameters."""
+        return any(is_library_model(base) for base in self.external_bases(cid))
+
     def member(self, klass: ClassId, name: str) -> Symbol | None:
         for each in self.mro(klass):
             found = super().member(each, name)
@@ -179,4 +190,10 @@ def is_module_name(dotted: str) -> bool:
         return False
     if dotted.startswith("torch.nn.") and last.lstrip("_")[:1].isupper():  # `torch.nn.modules.loss._Loss`
         return last not in _NOT_LAYERS
-    return last.endswith(_MODULE_ENDINGS)
+    return last.endswith(_MODULE_ENDINGS) or is_library_model(dotted)
+
+
+def is_library_model(dotted: str) -> bool:
+    """Whether a class of that external name is a model or a part of one that a library defines, with layers and parameters of its own."""
+    last = dotted.rpartition(".")[2]
+    return bool(_MODELS.search(last)) or (dotted.startswith(_LIBRARIES) and bool(_PARTS.search(last)))

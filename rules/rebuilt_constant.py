@@ -33,8 +33,8 @@ launches, once a step, on a size that neither the tokens nor the pixels decide (
 is `possible`, and hidden unless `--min-confidence possible` asks for it.
 
 ## Evidence
-By the graph of values and the calls; the sides of a picture or grid that a function is handed as numbers (`height: int`, `q_size: list[int]`)
-are taken to stay. NVIDIA H200, torch 2.11: the factory itself does not wait; what it costs is its launches.
+By the graph of values and the calls; the sides of a picture or grid that a function is handed as numbers (`height: int`,
+`q_size: list[int]`) are taken to stay. NVIDIA H200, torch 2.11: the factory itself does not wait; what it costs is its launches.
 - `torch.arange(10, device=d)`: free
 
 ## How to confirm

@@ -194,6 +194,19 @@ def test_modules_are_known_by_their_external_base() -> None:
     assert not layers().is_nn_module((1, 2))
 
 
+def test_models_and_parts_of_libraries_are_modules() -> None:
+    modules = [
+        "diffusers.FluxTransformer2DModel", "diffusers.models.transformers.transformer_wan.WanTransformerBlock", "lab.LuminaNextDiT2DModel",
+        "transformers.models.llama.modeling_llama.LlamaAttention", "transformers.LlamaForCausalLM", "diffusers.UNet2DConditionModel",
+    ]  # fmt: skip
+    others = ["diffusers.FluxPipeline", "transformers.LlamaConfig", "lab.Attention", "diffusers.models.attention_processor.AttnProcessor"]
+    bases = [*modules, *others]
+    classes = tuple(klass(i, f"C{i}", (base,)) for i, base in enumerate(bases))
+    index = ProjectIndex([file("m", classes=classes, imports=tuple((b.partition(".")[0], b.partition(".")[0]) for b in bases))])
+    assert [index.is_nn_module((0, i)) for i in range(len(bases))] == [True] * len(modules) + [False] * len(others)
+    assert [index.inherits_layers((0, i)) for i in range(len(bases))] == [True] * len(modules) + [False] * len(others)
+
+
 def test_a_class_that_is_its_own_base_ends() -> None:
     index = ProjectIndex([file("m", classes=(klass(0, "A", ("B",)), klass(1, "B", ("A",))))])
     assert index.mro((0, 0)) == ((0, 0), (0, 1))

@@ -110,6 +110,40 @@ class Stack(nn.Module):
         assert [finding.span.line for finding in findings if finding.code == "HL303"] == wanted
 
 
+def test_what_modulates_by_the_time_is_one_for_all_blocks_of_a_library() -> None:
+    source = """\
+import torch
+from diffusers.models.transformers.transformer_wan import {base}
+
+
+class Wrapped{base}({base}):
+    def forward(self, x, {temb}):
+        shift, scale = (self.scale_shift_table + {temb}{cast}).chunk(2, dim=1)
+        return x * scale + shift
+
+
+class Model(torch.nn.Module):
+    def patch(self, n: int):
+        for i in range(n):
+            self.layers[i] = Wrapped{base}(n)
+
+    def forward(self, x, time):
+        for layer in self.layers:
+            x = layer(x, time)
+        return x
+"""
+
+    def told(base: str = "WanTransformerBlock", temb: str = "temb", cast: str = ".float()") -> bool:
+        text = source.replace("{base}", base).replace("{temb}", temb).replace("{cast}", cast)
+        return "HL303" in [finding.code for finding in scan_text(text, "model.py")[0]]
+
+    assert told()
+    assert told(temb="timestep_proj", cast=".to(torch.float32)")
+    assert not told(temb="hidden")
+    assert not told(cast=".to(x.dtype)")
+    assert not told(base="WanTransformer3DModel")  # the forward itself
+
+
 def test_an_attention_mask_is_one_for_all_blocks_by_convention() -> None:
     text = """\
 import torch

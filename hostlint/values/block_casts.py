@@ -1,6 +1,7 @@
 """The same tensor cast in every block: a cast of a parameter for which the loop over the blocks hands each the same object."""
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from hostlint.facts.fact import Repeated
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 SHORT = {
     "float": "float32", "half": "float16", "double": "float64", "bfloat16": "bfloat16", "bool": "bool", "long": "int64", "int": "int32",
 }  # fmt: skip
+# What a forward makes of the time, once for all its blocks.
+TIMES = re.compile(r"^(temb|t_emb|time_emb|timestep_emb|timestep_proj|time_proj|adaln_input|modulation)$")
 DEPTH = 3  # calls between the loop over the blocks and the cast
 
 
@@ -152,11 +155,11 @@ class BlockCasts:
         return known[0] if known and all(known) else ""
 
     def _by_name(self, fid: FunctionId, position: int) -> str:
-        """An attention mask in an attention whose calls are not seen, or too many: by convention one for all blocks."""
+        """An attention mask, or what modulates by the time, in a block whose calls are not seen, or too many: by convention one for all."""
         name = self._evaluator.index.function(fid).params[position].name
         owner = self._evaluator.index.owner(fid)
         part = owner is not None and PARTS.search(self._evaluator.index.klass(owner).name)
-        if not part or not TABLES.match(name) or not MASK_NAMES.search(name):
+        if not part or not ((TABLES.match(name) and MASK_NAMES.search(name)) or TIMES.match(name)):
             return ""
         return "" if 0 < len(self._constancy.hot_callers(fid)) <= MANY_CALLERS else f"`{name}` is one tensor for all blocks"
 

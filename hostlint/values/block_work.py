@@ -12,11 +12,12 @@ from hostlint.values.constancy import METADATA, PLACES, Steady, argument_of
 from hostlint.values.detail import External, Method
 from hostlint.values.hoisted import CASTS, WORK
 from hostlint.values.judging import Meeting
-from hostlint.values.per_step import MANY, StepConstancy, is_layer, layer_name
+from hostlint.values.layers import is_layer, layer_name
+from hostlint.values.per_step import MANY, StepConstancy
 from hostlint.values.rebuilt import UNMEASURED, reachable, site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from hostlint.facts.schema import Call
     from hostlint.facts.spans import Places, Spot
@@ -54,6 +55,12 @@ class BlockConstancy(StepConstancy):
         if not ACTIVATIONS.search(layer_name(frame, item)):
             return None  # each block has weights of its own
         return self.all_of(fid, item[3], depth, given)
+
+    def _carried(self, fid: FunctionId, node: int, parts: Sequence[int], depth: int, given: Given) -> str | None:
+        return None  # one block hands it to the next
+
+    def _element(self, fid: FunctionId, node: int, depth: int, given: Given) -> str | None:
+        return None  # of a loop over the blocks, or within each
 
     def _parameter(self, fid: FunctionId, position: int, node: int, depth: int) -> str | None:
         outline = self._evaluator.index.function(fid)

@@ -114,7 +114,7 @@ def _of_instance(frame: Frame, base: Value, cid: ClassId, name: str, *, is_super
     kept = evaluator.remember(key, lambda: _stored(frame, cid, name, moved=moved))
     if moved:
         kept = movers.part(kept, name)
-    if kept == UNKNOWN and index.is_nn_module(cid) and not index.attribute_stores(cid, name):
+    if kept == UNKNOWN and index.is_nn_module(cid) and not index.attribute_stores(cid, name) and not index.inherits_layers(cid):
         return Value(Place.PYTHON, detail=Method(base, name))  # what nn.Module brings along: cuda(), parameters() …
     return kept
 

@@ -8,8 +8,9 @@ from hostlint.facts.graph import Op, Refinement, operands
 from hostlint.facts.schema import FunctionFlag, RegionKind
 from hostlint.heat.words import Walk, loop_walks
 from hostlint.values.constancy import METADATA, PLACES, Steady, argument_of
-from hostlint.values.detail import External, ExternalInstance, Function, Instance, Method
+from hostlint.values.detail import External, Function, Instance
 from hostlint.values.hoisted import PROJECTIONS
+from hostlint.values.layers import ACTIVATIONS, KEY_VALUE, is_layer
 from hostlint.values.loops import is_training
 from hostlint.values.parameters import TIME, is_module_call
 
@@ -25,20 +26,20 @@ TEXT = re.compile(
     r"^((audio_|video_|text_|image_)?encoder_hidden_states(_(?!mask|lens?|attention)\w+)?|context|(prompt|text|caption|txt|cap)_(embeds?|features?|feats?|states|tokens|emb)|"
     r"captions?|txt|llm_features)$"
 )
+IMAGES = re.compile(r"^(image|img|clip|siglip|vision)_(embeds?|embeddings?|fea(t(ure)?s?)?)(_\w+)?$|^\w*encoder_hidden_states_image$")
 PREPARED = re.compile(
     r"^(\w+_)?(mask|img_ids|txt_ids|position_ids|segment_ids|indicator|rotary_emb|freqs_cis|rope)$|^(encoder_hidden_states|txt)_mask$"
 )
 SMALL = re.compile(r"^(\w*pooled\w*|guidance|fps|\w+_size|\w+_shapes?|img_shapes|\w+_lens?|\w+_grid)$")  # same at every step, and cheap
 PARTS = re.compile(r"(Block|Layer|Attention|Attn|Processor|Norm|Embed|Projection|Proj|Head|MLP|FeedForward)\w*$")
-KEY_VALUE = re.compile(r"^(\w+_)?(to_)?(k|v|kv|key|value|wk|wv)(_proj|_linear|_img|_txt|_text)?$")
-ACTIVATIONS = re.compile(r"^(act(_fn|ivation)?(_\d+)?|ff|mlp|gelu|silu)$")
 MODULE_PARTS = re.compile(f"{PROJECTIONS.pattern}|{KEY_VALUE.pattern}|{ACTIVATIONS.pattern}|^(weight|bias)$", re.IGNORECASE)
-ROPE = re.compile(r"(^|_)(rope|rotary\w*|pos_embed\w*)$")
 OPERATIONS = frozenset({
     Op.INDEX, Op.SLICE, Op.BINOP, Op.UNARY, Op.COMPARE, Op.BOOL, Op.SEQUENCE, Op.UNPACK, Op.REFINE, Op.STAR,
 })  # fmt: skip
 IN_PLACE = frozenset({"+=", "-=", "*=", "/=", "//=", "%=", "**=", "&=", "|=", "^=", "<<=", ">>=", "@="})
 SIZES = frozenset({"size", "dim", "numel"})
+FILLED = frozenset({"zeros", "ones", "full", "arange"})
+NEW = frozenset({"new_zeros", "new_ones", "new_full"})
 DEPTH = 7
 LEVELS = 70  # nodes that rest on each other, over all functions: further back nobody looks
 MANY = 12
@@ -95,7 +96,12 @@ class StepConstancy:
             whole = self.of(fid, item[2], depth, given)
             return whole if whole is not None else self._inlined(fid, made, depth, given, item[3])
         if op == Op.PHI:
-            return None if any(part >= node for part in item[2]) else self._one_of(fid, item[2], depth, given)
+            looped = any(part >= node for part in item[2])
+            return self._carried(fid, node, item[2], depth, given) if looped else self._one_of(fid, item[2], depth, given)
+        if op == Op.ITER or (op == Op.UNPACK and self._evaluator.graph_of(fid).nodes[item[2]][0] == Op.ITER):
+            return self._element(fid, node, depth, given)
+        if op == Op.INDEX and self._is_cut_out(fid, item[3], depth, given):
+            return self.of(fid, item[2], depth, given)
         if op in OPERATIONS and not (op == Op.BINOP and item[2] in IN_PLACE):
             return self.all_of(fid, operands(item), depth, given)
         return None
@@ -108,6 +114,58 @@ class StepConstancy:
         if whole is not None or given is not None or not offered:
             return whole
         return self.all_of(fid, offered, depth, given) or None
+
+    def _is_cut_out(self, fid: FunctionId, index: int, depth: int, given: Given) -> bool:
+        """`text[:, first:last]`, with bounds that somebody counts in what is the same at every step."""
+        nodes: Sequence[Any] = self._evaluator.graph_of(fid).nodes
+        parts = nodes[index][3] if nodes[index][0] == Op.SEQUENCE else [index]
+        slices = [nodes[part] for part in parts if nodes[part][0] == Op.SLICE]
+        plain = all(nodes[part][0] in (Op.SLICE, Op.CONST) for part in parts)
+        return plain and bool(slices) and all(self._is_count(fid, end, depth, given) for one in slices for end in operands(one))
+
+    def _is_count(self, fid: FunctionId, node: int, depth: int, given: Given) -> bool:
+        item: Any = self._evaluator.graph_of(fid).nodes[node]
+        if item[0] in (Op.BINOP, Op.UNARY, Op.REFINE, Op.SEQUENCE):
+            return item[2] not in IN_PLACE and all(self._is_count(fid, part, depth, given) for part in operands(item))
+        made: Any = self._evaluator.graph_of(fid).nodes[item[2]] if item[0] == Op.UNPACK else item
+        if made[0] == Op.CALL and not made[5] and self._evaluator.graph_of(fid).nodes[made[2]][0] == Op.ATTR:
+            return self.all_of(fid, [*made[3], *(value for _, value in made[4])], depth, given) is not None
+        return self.of(fid, node, depth, given) is not None
+
+    def _element(self, fid: FunctionId, node: int, depth: int, given: Given) -> str | None:
+        """What a loop over layers hands its passes, in the same order at every step."""
+        nodes: Sequence[Any] = self._evaluator.graph_of(fid).nodes
+        counter = nodes[node][0] == Op.UNPACK
+        taken = nodes[node][2] if counter else node
+        source = nodes[nodes[taken][2]]
+        callee = nodes[source[2]] if source[0] == Op.CALL else source
+        name = callee[2] if source[0] == Op.CALL and callee[0] == Op.GLOBAL else ""
+        if not self._is_in_a_step(fid, taken):
+            return None
+        if counter:
+            return "" if name == "enumerate" and not nodes[node][3] else None
+        return self.all_of(fid, source[3], depth, given) if name == "range" else self.of(fid, nodes[taken][2], depth, given)
+
+    def _is_in_a_step(self, fid: FunctionId, node: int) -> bool:
+        """Whether the loop that hands a node on lies within one step: it walks over layers, or nobody knows."""
+        line: Any = self._evaluator.graph_of(fid).nodes[node][1]
+        heads = [region for region in self._evaluator.index.function(fid).regions if region.kind == RegionKind.LOOP and region.line == line]
+        walks = {loop_walks(head.text, head.targets) for head in heads}
+        return bool(walks) and walks <= {Walk.LAYERS, Walk.UNKNOWN}
+
+    def _carried(self, fid: FunctionId, node: int, parts: Sequence[int], depth: int, given: Given) -> str | None:
+        """What a loop hands from pass to pass: the same at every step where its start is, and each pass makes the same of the same."""
+        if not self._is_in_a_step(fid, node):
+            return None
+        start = self.all_of(fid, [part for part in parts if part < node], depth, given)
+        if start is None:
+            return None
+        known = len(self._known)
+        self._known[fid, node, depth, given] = start
+        passed = self.all_of(fid, [part for part in parts if part >= node], depth, given)
+        while passed is None and len(self._known) > known:  # what was found while it was taken for granted
+            self._known.popitem()
+        return None if passed is None else start or passed
 
     def _read(self, fid: FunctionId, node: int, item: Any, depth: int, given: Given) -> str | None:
         if item[0] == Op.ATTR and item[3] in METADATA | PLACES:
@@ -123,12 +181,16 @@ class StepConstancy:
         passed = [*item[3], *(value for _, value in item[4])]
         if callee[0] == Op.ATTR and callee[3] in SIZES:
             return ""
+        if callee[0] == Op.ATTR and callee[3] in NEW:  # of the tensor's type and device alone
+            return self.all_of(fid, passed, depth, given)
         if is_layer(frame, item):
             why = self.all_of(fid, passed, depth, given)
             return why if why is not None else self._inlined(fid, item, depth, given)
         if self._hoisted.is_pure(frame, item) is False:
             return self._inlined(fid, item, depth, given)
         method = callee[0] == Op.ATTR and not isinstance(frame.value(item[2]).detail, External)
+        if not method and callee[0] == Op.ATTR and callee[3] in FILLED and all(self._is_count(fid, node, depth, given) for node in passed):
+            return ""
         return self.all_of(fid, [*([callee[2]] if method else []), *passed], depth, given)
 
     def _inlined(self, fid: FunctionId, item: Any, depth: int, given: Given, position: int = -1) -> str | None:
@@ -170,8 +232,8 @@ class StepConstancy:
         name = outline.params[position].name
         if position == 0 and outline.owner >= 0:
             return ""
-        if root := self._root(fid):
-            if TEXT.match(name) or PREPARED.match(name):
+        if root := self.root(fid):
+            if TEXT.match(name) or PREPARED.match(name) or IMAGES.match(name):
                 return f"`{name}` is the request's, the same at every step of {root}"
             return "" if SMALL.match(name) else None
         if self._constancy.of(fid, node).steady > Steady.LOOP:
@@ -219,9 +281,9 @@ class StepConstancy:
 
     def is_denoiser(self, fid: FunctionId) -> bool:
         """Whether a function is the forward of a whole model that takes the time and the text."""
-        return bool(self._root(fid))
+        return bool(self.root(fid))
 
-    def _root(self, fid: FunctionId) -> str:
+    def root(self, fid: FunctionId) -> str:
         """The name of a denoiser's forward: it takes the time and the text, and no loop over layers calls it; "" for others."""
         if fid not in self._roots:
             frame = self._evaluator.frame(fid)
@@ -256,29 +318,3 @@ def _joined(whys: Iterable[str | None]) -> str | None:
             return None
         found = found or why
     return found
-
-
-def is_projection(frame: Frame, item: Any) -> bool:
-    """A call of a layer that maps tokens to tokens: a projection, a norm, an embedding, a rotary table."""
-    name = layer_name(frame, item)
-    return bool(PROJECTIONS.search(name) or KEY_VALUE.match(name) or ROPE.search(name)) and is_layer(frame, item)
-
-
-def is_layer(frame: Frame, item: Any) -> bool:
-    """A call of a module, which gives the same for the same inputs while nothing trains."""
-    detail = frame.value(item[2]).detail
-    if isinstance(detail, Instance):
-        return frame.evaluator.index.is_nn_module(detail.klass)
-    if isinstance(detail, ExternalInstance):
-        return detail.classes[0].startswith("torch.nn.")
-    name = layer_name(frame, item)
-    unknown = detail is None or (isinstance(detail, Method) and not detail.receiver.is_tensor)
-    return unknown and bool(PROJECTIONS.search(name) or KEY_VALUE.match(name) or ROPE.search(name) or ACTIVATIONS.search(name))
-
-
-def layer_name(frame: Frame, item: Any) -> str:
-    """The attribute that a call runs, `to_k` of `self.to_k(x)` and of `self.to_k[0](x)`; "" for other callees."""
-    callee: Any = frame.graph.nodes[item[2]]
-    while callee[0] == Op.INDEX:
-        callee = frame.graph.nodes[callee[2]]
-    return str(callee[3]) if callee[0] == Op.ATTR else ""

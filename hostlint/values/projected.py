@@ -10,9 +10,12 @@ from hostlint.facts.kinds import FactKind
 from hostlint.model import Confidence
 from hostlint.values.causes import Work, gathered, others, whatever
 from hostlint.values.judging import Meeting
-from hostlint.values.per_step import DEPTH, KEY_VALUE, is_projection, layer_name
+from hostlint.values.layers import KEY_VALUE, is_projection, is_unseen_layer, layer_name
+from hostlint.values.loops import around
+from hostlint.values.per_step import DEPTH, FILLED, IMAGES, TEXT
 from hostlint.values.rebuilt import reachable, site_of
 from hostlint.values.value import Place
+from hostlint.values.worth import LEAST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -40,8 +43,8 @@ class Projected:
 
     def meetings(self, fid: FunctionId, is_hot: Callable[[int], bool], places: Places) -> Iterator[Meeting]:
         outline = self._evaluator.index.function(fid)
-        if any(CACHES.search(param.name) for param in outline.params):
-            return  # it is handed the place to keep them in
+        if self._is_handed_a_cache(fid):
+            return  # the place to keep them in
         found: list[Work] = []
         whys: dict[int, str] = {}
         for call in outline.calls:
@@ -56,11 +59,19 @@ class Projected:
         told = [work for work in found if not self._is_told(fid, work, found)]
         for works in gathered(graph, told, alike=whatever):
             call, spot, _ = next((work for work in works if KEYS.search(work.call.chain)), works[0])
-            repeated = Repeated(others=others(spot, works), in_blocks=self._worth.is_in_blocks(fid, call.region))
-            why = whys[call.node]
-            yield Meeting(
-                FactKind.CONSTANT_PROJECTION, site_of(call, spot), call.chain, why, Confidence.LIKELY, UNMEASURED, repeated=repeated
-            )
+            region = self._whole(fid, call)
+            region = region if is_hot(region) else call.region
+            repeated = Repeated(others=others(spot, works), in_blocks=self._worth.is_in_blocks(fid, region))
+            site = site_of(call, spot)._replace(region=region)
+            yield Meeting(FactKind.CONSTANT_PROJECTION, site, call.chain, whys[call.node], Confidence.LIKELY, UNMEASURED, repeated=repeated)
+
+    def _whole(self, fid: FunctionId, call: Call) -> int:
+        """Where the work is that a step repeats: what a loop over layers does to the text is one work."""
+        graph, outline = self._evaluator.graph_of(fid), self._evaluator.index.function(fid)
+        item: Any = graph.nodes[call.node]
+        lines = {graph.nodes[node][1] for node in reachable(graph, [item[2]]) if graph.nodes[node][0] == Op.ITER}
+        loop = next((loop for loop in around(outline, call.region) if outline.regions[loop].line in lines), 0)
+        return outline.regions[loop].parent if loop else call.region
 
     def _rests_on(self, fid: FunctionId, call: Call) -> int:
         """The tensor that a layer is given: keys and values of one text are one cause."""
@@ -78,7 +89,33 @@ class Projected:
         if any(frame.value(part).place is Place.HOST or POOLED.search(frame.node_name(part)) for part in given):
             return ""
         why = self._steps.all_of(fid, given)
+        if why and is_unseen_layer(frame, item) and not self._is_given_text(fid, given):
+            return ""  # of positions and masks it may be a method that counts
+        if why == "":
+            return self._of_constants(fid, call, given)
         return (self._in_some_calls(fid, given[0]) if why is None and KEY_VALUE.match(layer_name(frame, item)) and given else why) or ""
+
+    def _is_given_text(self, fid: FunctionId, given: Sequence[int]) -> bool:
+        graph, params = self._evaluator.graph_of(fid), self._evaluator.index.function(fid).params
+        nodes: Any = graph.nodes
+        names = [params[nodes[node][2]].name for node in reachable(graph, given) if nodes[node][0] == Op.PARAM]
+        return any(TEXT.match(name) or IMAGES.match(name) for name in names)
+
+    def _of_constants(self, fid: FunctionId, call: Call, given: Sequence[int]) -> str:
+        """An embedding of zeros or positions that the denoiser makes itself, one for each token."""
+        graph, root = self._evaluator.graph_of(fid), self._steps.root(fid)
+        nodes: Any = graph.nodes
+        called = [nodes[node] for node in given if root and nodes[node][0] == Op.CALL and nodes[nodes[node][2]][0] == Op.ATTR]
+        sizes = [size for item in called for size in self._sizes(nodes, item)]
+        large = sizes and self._worth.of_constant(fid, call.region, sizes, LEAST, False) is Confidence.LIKELY
+        return f"it is given constants, the same at every step of {root}" if large else ""
+
+    def _sizes(self, nodes: Any, item: Any) -> Sequence[int]:
+        """What decides how large a table is that a factory fills: one of two axes or more, or one of positions; none for others."""
+        name = nodes[item[2]][3]
+        given = item[3][:1] if name == "full" else item[3]
+        axes = nodes[given[0]][3] if given and nodes[given[0]][0] == Op.SEQUENCE else given
+        return axes if name == "arange" or (name in FILLED and len(axes) > 1) else ()
 
     def _in_some_calls(self, fid: FunctionId, node: int) -> str:
         """Keys and values of an attention that serves a block for itself and across: the calls that pass the text count."""
@@ -96,12 +133,15 @@ class Projected:
                 return f"at the call in `{self._evaluator.index.function(edge.caller).qualname}`, line {line}, {why}"
         return ""
 
+    def _is_handed_a_cache(self, fid: FunctionId) -> bool:
+        return any(CACHES.search(param.name) for param in self._evaluator.index.function(fid).params)
+
     def _is_called_again(self, fid: FunctionId) -> bool:
         """Whether a call of the whole function is itself such a place, and so told in place of what lies inside."""
         index = self._evaluator.index
         for edge in self._evaluator.surroundings.callers(fid):
             call = index.function(edge.caller).calls[edge.call_index]
-            if edge.certain and call.node >= 0 and self._why(edge.caller, call):
+            if edge.certain and call.node >= 0 and not self._is_handed_a_cache(edge.caller) and self._why(edge.caller, call):
                 self._evaluator.files |= 1 << edge.caller[0]
                 return True
         return False
@@ -113,8 +153,9 @@ class Projected:
             if other is work:
                 continue
             same = work.spot.statement == other.spot.statement
-            if same and work.call.node in reachable(graph, [other.call.node]):
+            later = other.call.node > work.call.node  # in a loop each reaches the other
+            if same and later and work.call.node in reachable(graph, [other.call.node]):
                 return True
-            if not same and other.call.node in reachable(graph, [work.call.node]):
+            if not same and not later and other.call.node in reachable(graph, [work.call.node]):
                 return True
         return False
