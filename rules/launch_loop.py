@@ -15,10 +15,11 @@ Bits: a Python number is a double that is rounded once where it meets the tensor
 cast once give the same results; weights computed in float32 may differ in the last bit.
 
 ## Not flagged
-Loops in which a pass reads what an earlier one wrote; loops with calls of models or functions in them, with conditions on anything but
-what tells the passes apart, or with another loop inside; up to four rows; tensors that are on the host; lists of tensors, and lists that
-nothing says to hold numbers. What blends the tiles of a picture that is encoded or decoded runs once a request, and is told at that heat.
-A list that names a row twice scales it twice: one write with an index tensor does it once, so look whether yours can.
+Loops in which a pass reads what an earlier one wrote; slices that may overlap and are added to (tiles); loops with calls of models or
+functions in them, with conditions on anything but what tells the passes apart, or with another loop inside; up to four rows; tensors that
+are on the host; lists of tensors, and lists that nothing says to hold numbers. What blends the tiles of a picture that is encoded or
+decoded runs once a request, and is told at that heat. A list that names a row twice scales it twice: one write with an index tensor does it
+once, so look whether yours can.
 
 ## Evidence
 By the graph of values: the loop only writes by its own counter, by the numbers of a list, or into the rows of a tensor that it walks over,

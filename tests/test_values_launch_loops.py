@@ -102,6 +102,9 @@ def test_a_loop_is_told_once() -> None:
         "for end in spans:\n            total = b[:, end] if end > 2 else total\n            b[:, end] = total",
         "for end in spans:\n            with self.lock(end):\n                b[:, end] = 0",
         "for row in host_rows:\n            row[:n] = 0",
+        "for y in range(n):\n            b[:, y : y + 4] += a",  # tiles that overlap
+        "for y in range(n):\n            b[y : y + 4] = b[y : y + 4] * 0.5",
+        "for end in spans:\n            b[:end] *= 0.5",
         "for y, row in enumerate([a.float(), b * 2, a + b, a * b, a - b]):\n            b[y] = row",  # tensors of their own
         "for row in [a.float(), b * 2, a + b, a * b, a - b]:\n            row[0] = 0",
     ],

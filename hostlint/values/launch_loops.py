@@ -66,7 +66,15 @@ def _is_row(frame: Frame, site: Site) -> bool:
     listed = value.place is Place.PYTHON and not value.rank0  # `rows[i] += [0]`: lists, whatever their name
     by_counter = not passes.counters.isdisjoint(_made_of(frame, store[3], passes.start))
     by_row = not passes.rows.isdisjoint(_roots(frame, store[2]))
-    return not listed and (by_counter or by_row) and _is_independent(frame, store, passes)
+    alone = site.kind != SiteKind.AUGMENTED or by_row or _is_one_row(frame, store[3], passes)
+    return not listed and (by_counter or by_row) and alone and _is_independent(frame, store, passes)
+
+
+def _is_one_row(frame: Frame, index: int, passes: _Passes) -> bool:
+    """Whether an index picks one row, as `b[:, y]`: slices from `y` to `y + n` may overlap, and what is added there adds up."""
+    nodes: Sequence[Any] = frame.graph.nodes
+    parts = nodes[index][3] if nodes[index][0] == Op.SEQUENCE else [index]
+    return any(nodes[part][0] != Op.SLICE and not passes.counters.isdisjoint(_made_of(frame, part, passes.start)) for part in parts)
 
 
 def _passes(frame: Frame, line: int) -> _Passes | None:
@@ -194,7 +202,7 @@ def _is_independent(frame: Frame, store: Any, passes: _Passes) -> bool:
         if item[0] == Op.PHI and any(part >= node for part in item[2]):
             return False
         if item[0] == Op.INDEX and (item[2] in own or _roots(frame, item[2]) & own):
-            if not _is_same(nodes, item[3], store[3]):
+            if not _is_same(nodes, item[3], store[3]) or not (passes.rows or _is_one_row(frame, item[3], passes)):
                 return False
             queue.append(item[3])
             continue
