@@ -168,3 +168,29 @@ def test_other_entries_are_not(line: str) -> None:
 
 def test_a_function_that_is_given_no_tensors_may_run_anywhere() -> None:
     assert 10 not in lines('return data["attention_mask"].tolist()', ENTRIES)
+
+
+GRIDS = """\
+import torch
+from torch import nn
+
+
+class Encoder(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.merge = config.merge
+
+    def sizes(self, grid):
+        for t, h, w in grid:
+            yield (t * (h // self.merge) * w).item(){more}
+
+    def forward(self, pixels, grid):
+        return pixels, list(self.sizes({given}))
+"""
+
+
+@pytest.mark.parametrize("more", ["", " + (w // self.merge * t).sum().tolist()"])
+def test_what_a_host_tensor_and_a_setting_come_to_may_meet_the_host_s_again(more: str) -> None:
+    """`h // self.merge` is a tensor whose place nobody states; with host tensors it stays as unsure as it was."""
+    assert lines("", GRIDS.format(more=more, given="grid.cpu()")) == []
+    assert lines("", GRIDS.format(more=more, given="grid.cuda()"))

@@ -166,7 +166,7 @@ def _combined(best: Value, place: Place, tensors: Sequence[Value], values: Seque
     unknown = len(tensors) < len(values) and any(value.place is Place.UNKNOWN for value in values)
     ranks = {value.rank0 for value in tensors}
     rank0 = None if unknown or None in ranks else ranks == {True}
-    confidence = best.confidence if place is not Place.HOST else min(value.confidence for value in tensors)
+    confidence = best.confidence if place is Place.DEVICE else min(value.confidence for value in tensors)
     vector = any(value.vector for value in tensors) and all(value.vector or value.rank0 for value in tensors) and not unknown
     boolean = _common({value.boolean for value in tensors}) if not unknown else None
     integer = _common({value.integer for value in tensors}) if not unknown else None
