@@ -103,8 +103,10 @@ def test_what_workers_call_too_is_told() -> None:
     assert not [finding for finding in alone if finding.code == "HL101"]
 
 
-def test_an_optimizer_s_step_is_not_the_driver_s() -> None:
-    """The worker's `self.optimizer.step()` has the name of the driver's method, and calls it no more than that."""
+@pytest.mark.parametrize("step", ["self.optimizer.step()", "self.scaler.step(self.optimizer)"])
+def test_an_optimizer_s_step_is_not_the_driver_s(step: str) -> None:
+    """The worker's call has the name of the driver's method, and calls it no more than that."""
     source = WORKER.replace("            read(rows)\n", "").replace("def fit(self):", "def step(self):")
+    source = source.replace("self.optimizer.step()", step)
     findings, _ = scan_text(source + "\n    def fit(self):\n        for _ in range(3):\n            self.step()\n", "train.py")
     assert not [finding for finding in findings if finding.code == "HL101"]

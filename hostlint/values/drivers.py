@@ -55,11 +55,11 @@ class Drivers:
         return roots > 0
 
     def _above(self, fid: FunctionId) -> Sequence[tuple[FunctionId, str]]:
-        """The functions that call this one on a step's path, each with the chain that it calls; not `optimizer.step()` of that name."""
+        """The functions that call this one on a step's path, each with the chain that it calls; not `scaler.step(…)` of that name."""
         surroundings, index = self._evaluator.surroundings, self._evaluator.index
         edges = [edge for edge in surroundings.callers(fid) if edge.caller != fid]
         calls = [(edge.caller, index.function(edge.caller).calls[edge.call_index], edge.certain) for edge in edges]
-        meant = [(caller, call) for caller, call, certain in calls if certain or not LOCAL.search(call.chain)]
+        meant = [(caller, call) for caller, call, certain in calls if certain or not call.chain.endswith(".step")]
         return [(caller, call.chain) for caller, call in meant if surroundings.is_hot(caller, call.region)]
 
     def _is_worker(self, fid: FunctionId) -> bool:
