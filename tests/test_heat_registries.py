@@ -253,17 +253,17 @@ def test_a_table_of_the_class_itself() -> None:
 
         @Engines.register("lm")
         class Engine:
-            def advance(self, batch):
+            def update(self, batch):
                 probe()  # call
 
         class Worker:
             def __init__(self, kind):
                 self.engine = Engines.new(kind, "a")
 
-            def update(self, model, optimizer, loader):
+            def fit(self, model, optimizer, loader):
                 for batch in loader:
                     model(batch)
-                    self.engine.advance(batch)
+                    self.engine.update(batch)
                     optimizer.step()
         """
     )
