@@ -13,12 +13,17 @@ class Dispatcher:
     def helper(self, x, sizes):
         return torch.split(x, sizes.tolist())
 
+    def both(self, x, first, second):
+        rows = first.tolist()
+        return torch.split(x, second.tolist()), rows
+
     def settled(self, x, sizes):
         torch.cuda.synchronize()
         return torch.split(x, sizes.tolist())
 
     def prepare(self, mask, event):
         self.sizes = {copy}
+        self.older = torch.zeros(4)
         {after}
         return mask
 
@@ -44,6 +49,7 @@ def told(line: str, copy: str = COPY, after: str = "pass") -> list[int]:
         ("self.prepare(mask, event); return x[: self.sizes.sum().item()]", COPY.replace('"cpu"', 'torch.device("cpu")') + ".view(-1)"),
         ("self.prepare(mask, event); return self.helper(x, self.sizes)", COPY),
         ("self.prepare(mask, event); return self.helper(x, self.sizes.ravel())", COPY),
+        ("self.prepare(mask, event); return self.both(x, self.older, self.sizes)", COPY),
     ],
 )
 def test_the_next_method_reads_what_is_not_there_yet(line: str, copy: str) -> None:
@@ -62,6 +68,7 @@ def test_the_next_method_reads_what_is_not_there_yet(line: str, copy: str) -> No
         ("return torch.split(x, self.sizes.tolist())", COPY, "pass"),  # whoever calls both may wait
         ("self.prepare(mask, event); return self.settled(x, self.sizes)", COPY, "pass"),
         ("self.prepare(mask, event); return self.unknown(x, self.sizes)", COPY, "pass"),
+        ("self.prepare(mask, event); return self.both(x, mask.cuda(), self.sizes)", COPY, "pass"),  # the first read waits
     ],
 )
 def test_what_is_waited_for_or_not_read_is_silent(line: str, copy: str, after: str) -> None:

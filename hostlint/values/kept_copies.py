@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 from hostlint.facts.graph import Op, SiteKind
 from hostlint.facts.kinds import FactKind
 from hostlint.values import order
-from hostlint.values.copies import RACE, copy_to_host, read_of
+from hostlint.values.copies import RACE, READS, copy_to_host, read_of
 from hostlint.values.detail import Function
 from hostlint.values.judging import Meeting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from hostlint.facts.graph import Site
     from hostlint.facts.schema import Call
     from hostlint.index import FunctionId
     from hostlint.values.evaluator import Frame
@@ -83,9 +84,25 @@ def _reads_argument(frame: Frame, call: Call, name: str) -> str:
     inner = frame.evaluator.frame(target)
     frame.evaluator.files |= 1 << target[0]
     position = places[0] + int(inner.outline.owner >= 0 and frame.graph.nodes[item[2]][0] == Op.ATTR)
+    shift = position - places[0]
+    kept = {place + shift for place, node in enumerate(item[3]) if frame.graph.nodes[node][0] == Op.ATTR and frame.value(node).is_host}
     for site in inner.graph.sites:
         read = read_of(inner, site)
         parts = [inner.graph.nodes[part] for part in order.made_from(inner, read)] if read >= 0 else ()
         if any(part[0] == Op.PARAM and part[2] == position for part in parts):
-            return "" if order.waits_between(inner, (), -1, site) else inner.outline.name
+            return "" if _waits_before(inner, site, kept) else inner.outline.name
     return ""
+
+
+def _waits_before(frame: Frame, site: Site, kept: set[int]) -> bool:
+    """Whether a function waits before it reads; reads of other parameters that hold copies of the same kind wait for nothing."""
+    earlier = [call for call in frame.outline.calls if 0 <= call.node < site.node]
+    hosts = [call for call in earlier if order.method(frame, call.node)[0] in READS and _parameter(frame, call) in kept]
+    return any(order.call_waits(frame, call) for call in earlier if call not in hosts)
+
+
+def _parameter(frame: Frame, call: Call) -> int:
+    """The parameter whose method a call runs, -1 for other calls."""
+    _, receiver = order.method(frame, call.node)
+    item: Any = frame.graph.nodes[receiver] if receiver >= 0 else (-1,)
+    return int(item[2]) if item[0] == Op.PARAM else -1
