@@ -110,3 +110,28 @@ def test_an_optimizer_s_step_is_not_the_driver_s(step: str) -> None:
     source = source.replace("self.optimizer.step()", step)
     findings, _ = scan_text(source + "\n    def fit(self):\n        for _ in range(3):\n            self.step()\n", "train.py")
     assert not [finding for finding in findings if finding.code == "HL101"]
+
+
+@pytest.mark.parametrize(("line", "expected"), [("pass", []), ("self.loss.backward()", [6])])
+def test_what_a_driver_makes_beside_its_tensors_is_no_upload(line: str, expected: list[int]) -> None:
+    text = f"""\
+import ray
+import torch
+
+def advantages(scores: torch.Tensor):
+    device = scores.device
+    return scores - torch.tensor([0.5, 1.0], device=device)
+
+class Trainer:
+    def fit(self):
+        for rollout in self.dataloader:
+            torch.sum(advantages(rollout["scores"]))
+            {line}
+            self.update(rollout)
+
+    def update(self, rollout):
+        ray.get(self.actor.train.remote(rollout))
+"""
+    findings, errors = scan_text(text, "train.py")
+    assert not errors
+    assert [finding.span.line for finding in findings if finding.code == "HL201"] == expected

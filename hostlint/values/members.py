@@ -59,7 +59,8 @@ def _attribute(frame: Frame, base: Value, name: str) -> Value:
 
 def _of_tensor(frame: Frame, base: Value, name: str) -> Value:
     if name == "device":
-        on = {Place.DEVICE: "device", Place.HOST: "host"}.get(base.place, "unknown")
+        elsewhere = "host" if base.place is Place.TENSOR and frame.evaluator.drivers.drives(frame.fid) else "unknown"
+        on = {Place.DEVICE: "device", Place.HOST: "host"}.get(base.place, elsewhere)
         return Value(Place.PYTHON, confidence=base.confidence, detail=Device(on, base.why))
     if name == "dtype":
         return Value(Place.PYTHON, detail=Dtype("?"))
