@@ -135,3 +135,35 @@ class Trainer:
     findings, errors = scan_text(text, "train.py")
     assert not errors
     assert [finding.span.line for finding in findings if finding.code == "HL201"] == expected
+
+
+SCALED = """\
+import ray
+import torch
+
+
+def report(advantages: torch.Tensor):
+    return advantages.max().item()
+
+
+class Engine:
+    def finish(self):
+        for rows in self.loader:
+            self.scaler.step(self.optimizer)
+
+
+class Trainer:
+    def fit(self):
+        for rollout in self.dataloader:
+            self.step(rollout)
+            self.global_step += 1
+
+    def step(self, rollout):
+        report(rollout["advantages"])
+        ray.get(self.actor.train.remote(rollout))
+"""
+
+
+def test_a_scaler_s_step_is_no_call_of_the_driver_s() -> None:
+    findings, _ = scan_text(SCALED, "train.py")
+    assert not [finding for finding in findings if finding.code == "HL101"]

@@ -17,7 +17,7 @@ REMOTE = re.compile(
     r"(^|\.)remote$|^ray\.(get|wait|put|kill)$|(^|\.)rpc_(sync|async)$|"
     r"(^|[._])(wg|(worker|actor|model)_?groups?)(\[\])?\.\w+$"
 )
-LOCAL = re.compile(r"backward$|(^|[._])optim(izer)?s?(\[\])?\.step$|\.cuda$")
+LOCAL = re.compile(r"backward$|(^|[._])(optim(izer)?s?|scaler)(\[\])?\.step$|\.cuda$")
 BARE = frozenset({"model", "net", "network", "module", "transformer", "unet", "policy", "actor", "critic"})
 MOST = 60  # functions up the calls; where there are more, nobody says
 
