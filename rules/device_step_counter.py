@@ -25,6 +25,9 @@ that are counted every n-th time, while evaluating, or while something is set up
 that is added to in the same block, the index of a `for` loop): there the read alone is at fault, and the finding at the read (HL1) says
 that only the host counts it up, here as well.
 
+The rule is off unless it is selected (`--select HL312`): what waits is told where the counter is read (HL1), with this cure; left here is
+the launch that counts.
+
 ## Evidence
 By the graphs of values: all that the class, its bases and its subclasses write to the tensor. What `load_state_dict` and functions that
 load, restore or resume put in does not count, for the host can read it once, there. A generator of audio whose band statistics are
@@ -59,10 +62,11 @@ def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
 RULE = Rule(
     code="HL312",
     name="device-step-counter",
-    summary="a tensor on the device counts what the host adds, and the host reads it back",
+    summary="a tensor on the device counts what the host adds, and the host reads it back (off unless selected)",
     kinds=(FactKind.HOST_COUNTER,),
     check=check,
     severity=Severity.NOTE,
+    on=False,
     examples=(
         Example(
             bad="""\

@@ -364,6 +364,6 @@ def test_loops_that_serve_no_requests_are_silent() -> None:
 
 def test_the_note_on_collections_is_off_unless_it_is_selected() -> None:
     everything = registry.expand("ALL")
-    assert everything - enabled([], registry.expand, registry.off()) == {"HL405"}
+    assert everything - enabled([], registry.expand, registry.off()) == {"HL312", "HL405"}
     assert "HL405" in enabled([Layer(extend_select=["HL405"])], registry.expand, registry.off())
     assert enabled([Layer(select=["HL405"])], registry.expand, registry.off()) == {"HL405"}

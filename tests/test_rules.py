@@ -217,6 +217,8 @@ MESSAGES = [
     (FactKind.VALUE_KEY, "table(key)", "compute from the device's values without a cache"),
     (FactKind.EAGER_LOG, "log.debug(x)", "under `isEnabledFor(logging.DEBUG)`"),
     (FactKind.PINNED_FREED, "cudart.cudaHostUnregister(p)", "record an event after the copy and wait for it first"),
+    (FactKind.HOST_COUNTER, "self.steps", "keep a Python number beside it"),
+    (FactKind.SINGLE_ENTRY, "key != self.key", "keep a dictionary by key"),
     (FactKind.UNGUARDED_COLLECTIONS, "inbox.get()", "run each request under `request_gc.defer()`"),
 ]
 

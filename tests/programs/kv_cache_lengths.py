@@ -13,7 +13,7 @@ class Cache:
         positions = self.lengths.view(-1, 1, 1).expand(-1, 1, key.shape[-1])
         self.keys.scatter_(1, positions, key[:, None])  # ok: positions on the device
         self.lengths += 1
-        self.used += 1
+        self.used += 1  # neutral: the launch that counts, told where it is asked for
 
     def window(self):
         return self.keys[:, : self.used]  # expect: index-read

@@ -17,7 +17,7 @@ class Multistep:
         weights = torch.linalg.inv(powers) @ ratios  # expect: hidden-sync
         basis, _ = torch.linalg.qr(powers)  # ok: not checked on the host
         batch_sigma = torch.full((x.shape[0],), sigma, device=x.device)  # expect: scalar-arg
-        self.index += 1
+        self.index += 1  # neutral: the launch that counts, told where it is asked for
         return x - noise * batch_sigma[:, None] * weights[0] + basis[0, 0] * 0  # ok: host integers
 
 
