@@ -445,7 +445,8 @@ def test_tools_to_debug_with_and_other_machines_are_cold() -> None:
 @pytest.mark.parametrize(("name", "level"), [
     ("_maybe_dump_logits", "request"), ("plot_scores", "request"), ("rebalance_experts", "request"), ("capture_cuda_graphs", "request"),
     ("_capture_graph", "request"), ("set_timesteps", "request"), ("record_scores", "call"),
-    ("process_input_requests", "request"), ("abort_req", "request"), ("self_check_while_busy", "request"), ("_determinism_check", "request"), ("check_invariants", "request"),
+    ("process_input_requests", "request"), ("abort_req", "request"), ("self_check_while_busy", "request"),
+    ("_determinism_check", "request"), ("check_invariants", "request"),
     ("request_finished", "request"), ("maybe_recover_ranks", "request"), ("_raise_stale", "cold"), ("_forward_mps_streamed", "cold"),
     ("process_request_batch", "call"), ("copy_cpu", "call"), ("build_graph", "call"), ("capture_hidden_states", "call"),
 ])  # fmt: skip

@@ -211,7 +211,7 @@ class StepLoops:
         return any(map(words.receives, chains)) and not any(words.names_batch(words.last_name(chain)) for chain in chains)
 
     def _turns_epochs(self, shape: Shape, loop: int, walk: Walk) -> bool:
-        """Whether only a schedule advances beside a loop over a loader's batches (`while True: scheduler.step(); for batch in loader: …`)."""
+        """Whether only a schedule advances beside a loop over batches: `while True: scheduler.step(); for batch in loader: …`."""
         if walk is not Walk.UNKNOWN or not all(map(words.advances_schedule, shape.steps[loop])):
             return False
         return any(shape.walk(child) is Walk.DATA for child in shape.children.get(loop, ()))
