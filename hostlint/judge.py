@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Protocol
 
 from hostlint.facts.fact import Fact
 from hostlint.facts.kinds import FactKind
-from hostlint.facts.schema import RegionKind
 from hostlint.facts.spans import Places
 from hostlint.fix.outline import Outline
 from hostlint.fix.place import Place
 from hostlint.model import FileError, Finding, Heat, HeatLevel, Span
+from hostlint.optional_ways import OptionalWays
 from hostlint.registry import all_for_kind
 from hostlint.severity import severity_of
 from hostlint.values.host_counters import READS
 from hostlint.values.known import Known
-from hostlint.values.parameters import asked_for, left_out
 from hostlint.values.redone import Redone
 from hostlint.values.waits import may_be_wrong, meetings
 
@@ -67,8 +66,10 @@ class Project:
         return [edge for edge in self.calls.edges_in(fid) if edge.call_index >= 0]
 
     def is_hot(self, fid: FunctionId, region: int = 0) -> bool:
-        heat = self.heat.site(fid, region) if region else self.heat.function(fid)
-        return heat.level >= HeatLevel.CALL
+        return self.heat_of(fid, region).level >= HeatLevel.CALL
+
+    def heat_of(self, fid: FunctionId, region: int) -> Heat:
+        return self.heat.site(fid, region) if region else self.heat.function(fid)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +99,7 @@ class Judge:
         self._text_of = text_of
         self._fixes = fixes
         self._redone = Redone(evaluator, heat)
+        self._ways = OptionalWays(evaluator)
 
     def file(self, file: int, at_least: HeatLevel) -> Judged:
         """All findings of one file at that heat or above, in order, one for each place and cause."""
@@ -176,14 +178,7 @@ class Judge:
     def _site(self, fid: FunctionId, region: int) -> Heat:
         """How hot a region is; what an optional argument decides is cool unless a call decides it so."""
         heat = self._heat.site(fid, region)
-        regions = self._index.function(fid).regions
-        while region and heat.level > HeatLevel.REQUEST:
-            if regions[region].kind == RegionKind.FALLBACK and not left_out(self._evaluator, fid, regions[region].targets):
-                return Heat(HeatLevel.REQUEST)
-            if regions[region].kind == RegionKind.OPTION and not asked_for(self._evaluator, fid, regions[region].targets):
-                return Heat(HeatLevel.REQUEST)
-            region = regions[region].parent
-        return heat
+        return heat if heat.level <= HeatLevel.REQUEST or self._ways.is_open(fid, region, heat) else Heat(HeatLevel.REQUEST)
 
     def _of_use(self, fid: FunctionId) -> Heat:
         """How hot an object is that this function makes and the other methods of its class use."""

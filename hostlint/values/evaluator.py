@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from hostlint.facts.schema import FunctionOutline
     from hostlint.index import ClassId, FunctionId, ProjectIndex
+    from hostlint.model import Heat
     from hostlint.values.conventions import Conventions
 
 FUEL = 5
@@ -43,6 +44,7 @@ class Surroundings(Protocol):
 
     def callers(self, fid: FunctionId) -> Sequence[Caller]: ...
     def is_hot(self, fid: FunctionId, region: int = 0) -> bool: ...
+    def heat_of(self, fid: FunctionId, region: int) -> Heat: ...
 
 
 @dataclass(slots=True)

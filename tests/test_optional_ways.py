@@ -1,0 +1,63 @@
+"""What an optional argument decides is no step's work where the calls decide otherwise, nor is what only such a branch calls."""
+from __future__ import annotations
+
+import pytest
+
+from hostlint.scan import scan_text
+
+PROGRAM = """\
+import torch
+from torch import nn
+
+
+class Rope(nn.Module):
+    def coords(self, n: int, device):
+        return self.scaled(torch.arange(n, device=device))
+
+    def scaled(self, grid):
+        return grid * torch.tensor([1.0, 2.0], device=grid.device)  # line 10
+
+    def forward(self, coords):
+        return coords
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rope = Rope()
+
+    def forward(self, x, {params}):
+        if coords is None:
+            coords = self.rope.coords(x.shape[1], x.device)
+        {more}
+        return x + self.rope(coords)
+"""
+
+
+def lines(params: str, more: str = "pass", calls: str = "") -> list[int]:
+    findings, errors = scan_text(PROGRAM.format(params=params, more=more) + calls, "net.py")
+    assert not errors
+    return [finding.span.line for finding in findings if finding.code == "HL201"]
+
+
+CALL = """
+
+def denoise(x, timesteps, rows):
+    net = Net()
+    for t in timesteps:
+        x = net(x, t, {given})
+"""
+
+
+@pytest.mark.parametrize(("given", "expected"), [("rows", []), ("coords=rows", []), ("coords=None", [10])])
+def test_what_only_a_spared_branch_calls_is_spared(given: str, expected: list[int]) -> None:
+    assert lines("timestep, coords=None", calls=CALL.format(given=given)) == expected
+
+
+def test_a_denoiser_that_nobody_is_seen_to_call_is_given_its_arguments() -> None:
+    assert lines("timestep, coords=None") == []
+
+
+@pytest.mark.parametrize("more", ["coords = self.rope.scaled(coords)", "coords = self.rope.coords(8, x.device)"])
+def test_what_a_step_calls_as_well_is_not(more: str) -> None:
+    assert lines("timestep, coords=None", more, CALL.format(given="rows")) == [10]
