@@ -820,3 +820,57 @@ def test_who_only_serves_never_trains(test: str) -> None:
 @pytest.mark.parametrize("test", ["self.trained", "self.training or x.requires_grad", 'self.mode == "fast"', "self.training_steps"])
 def test_other_tests_say_nothing_of_training(test: str) -> None:
     assert not differences(main=BRANCHES.replace("TEST", test).replace("LEVEL", "call"), run=SERVING)
+
+
+def test_a_forward_in_whose_place_another_method_is_called() -> None:
+    assert not differences(main="""
+    from torch import nn
+
+    class Rope(nn.Module):
+        def forward(self, positions):
+            probe()  # request
+
+        def forward_uncached(self, positions):
+            probe()  # call
+
+    class Other(nn.Module):
+        def forward(self, positions):
+            probe()  # call
+
+        def forward_uncached(self, positions):
+            probe()  # request
+
+    class Own(nn.Module):
+        def forward(self, x):
+            probe()  # call
+            return self.forward_native(x)
+
+        def forward_native(self, x):
+            probe()  # call
+
+    class Net(nn.Module):
+        def __init__(self):
+            self.rope = Rope()
+
+        def forward(self, x):
+            return self.rope.forward_uncached(x)
+    """)
+
+
+def test_a_barrier_of_an_unknown_object_is_nobody_s_in_particular() -> None:
+    assert not differences(
+        main="""
+        class Net:
+            def training_step(self, batch, group, plan):
+                group.barrier()
+                plan.prepare(batch)
+        """,
+        parts="""
+        class Backend:
+            def barrier(self):
+                probe()  # request
+
+            def prepare(self, batch):
+                probe()  # request
+        """,
+    )

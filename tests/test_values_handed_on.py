@@ -396,6 +396,21 @@ def test_a_module_whose_calls_are_seen_runs_as_they_say(given: str, lines: list[
     assert [one.span.line for one in told(text, "HL202")] == lines
 
 
+@pytest.mark.parametrize(("name", "lines"), [("input_ids", []), ("inputs_embeds", []), ("pixel_values", []), ("positions", [7])])
+def test_what_a_model_is_there_for_is_not_left_out(name: str, lines: list[int]) -> None:
+    text = f"""\
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def forward(self, hidden, {name}=None):
+        if {name} is None:
+            {name} = torch.tensor([1, 2], device=hidden.device)
+        return hidden * {name}
+"""
+    assert [one.span.line for one in told(text, "HL201")] == lines
+
+
 @pytest.mark.parametrize("param", ["max_text_len: int | None = None", "max_text_len=None", "longest: int | None = None"])
 def test_a_number_that_spares_a_wait_is_handed_over(param: str) -> None:
     name = param.split(":")[0].split("=")[0]

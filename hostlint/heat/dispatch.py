@@ -25,14 +25,15 @@ _GRADIENTS = frozenset({"backward", "grad"})
 _NO_MODELS = frozenset({Kind.CLASS, Kind.INSTANCE, Kind.MODULE})
 # Names that any container, file, thread or client has: by the name alone they say nothing.
 _GENERIC = frozenset({
-    "acquire", "add", "append", "apply", "build", "call", "cancel", "children", "clear", "close", "collect", "compute", "config",
-    "connect", "copy", "count", "cpu", "create", "cuda", "debug", "decode", "delete", "device", "dim", "discard", "done", "dtype",
-    "dump", "dumps", "encode", "error", "eval", "execute", "exists", "extend", "flush", "format", "get", "get_model", "group", "groups",
-    "index", "info", "init", "insert", "item", "items", "join", "keys", "load", "loads", "log", "lower", "main", "match", "mkdir",
-    "modules", "name", "open", "parameters", "parse", "pop", "print", "put", "read", "recv", "register", "release", "remove", "render",
-    "replace", "reset", "result", "reverse", "run", "save", "search", "seek", "send", "set", "setdefault", "setup", "shutdown", "size",
-    "sort", "split", "start", "state_dict", "stop", "strip", "submit", "tell", "to", "train", "union", "update", "upper", "values",
-    "wait", "warning", "write", "to_bytes", "from_bytes", "to_dict", "from_dict", "to_json",
+    "acquire", "add", "append", "apply", "barrier", "broadcast", "build", "call", "cancel", "children", "clear", "close", "collect",
+    "compute", "config", "connect", "copy", "count", "cpu", "create", "cuda", "debug", "decode", "delete", "device", "dim", "discard",
+    "done", "dtype", "dump", "dumps", "encode", "error", "eval", "execute", "exists", "extend", "finalize", "flush", "format", "get",
+    "get_model", "group", "groups", "index", "info", "init", "initialize", "insert", "item", "items", "join", "keys", "load", "loads",
+    "log", "lower", "main", "match", "mkdir", "modules", "name", "open", "parameters", "parse", "pop", "prepare", "print", "put", "read",
+    "recv", "register", "release", "remove", "render", "replace", "reset", "result", "reverse", "run", "save", "search", "seek", "send",
+    "set", "setdefault", "setup", "shutdown", "size", "sort", "split", "start", "state_dict", "stop", "strip", "submit", "synchronize",
+    "tell", "to", "train", "union", "update", "upper", "values", "wait", "warning", "write", "to_bytes", "from_bytes", "to_dict",
+    "from_dict", "to_json",
 })  # fmt: skip
 # Names that distributions, models and tensors have as well: the receiver, or the package, must speak for the method, too.
 _COMMON = frozenset({

@@ -11,7 +11,7 @@ from hostlint.heat.callgraph import CallGraph
 from hostlint.heat.entries import Entries
 from hostlint.heat.loops import StepLoops
 from hostlint.heat.nature import Nature, is_unused, nature_of, region_limits, repeats
-from hostlint.heat.quiet import quiet_modules
+from hostlint.heat.quiet import is_passed_over, quiet_modules
 from hostlint.heat.spread import Allowed, Reached
 from hostlint.model import ChainLink, Heat, HeatLevel
 
@@ -39,6 +39,7 @@ class HeatMap:
             for fid, nature in self._natures.items()
             if nature is Nature.ANY and (fid in self.graph.hooks or (entries.is_step(fid) and not self._is_part_of_seldom(fid)))
         }
+        steps = {fid: None for fid in steps if fid in self._forced or not is_passed_over(self.graph, fid)}
         stops = {fid for fid in self._natures if fid not in steps and fid not in self._forced and entries.is_whole_request(fid)}
         readers = {fid for fid in steps if fid not in self._forced and entries.reads_request(fid)}
         self._natures.update(dict.fromkeys(readers, Nature.ONCE))

@@ -66,7 +66,7 @@ _BENCHMARK_FILE = re.compile(
     r"(^|/)(bench|benchmarks?|benchmarking|profiling)/|(^|/)(bench|benchmark|autotune)(_[^/]*)?\.py$|_bench(mark)?\.py$"
 )
 _TEST_FILE = re.compile(r"(^|/)(tests?|testing|unittests?)/|(^|/)test_[^/]*\.py$|_test\.py$|(^|/)conftest\.py$")
-_DEBUG_FILE = re.compile(r"(^|/)(debug(ging|ger)?(_(utils?|tools?|helpers?))?|fault_?injection|chaos|perturb)(/|\.py$)")
+_DEBUG_FILE = re.compile(r"(^|/)(debug(ging|ger)?(_(utils?|tools?|helpers?))?|fault_?injection|chaos|perturb|(\w+_)?canary)(/|\.py$)")
 _OFF_DEVICE_FILE = re.compile(r"(^|/)(mlx|mps|cpu)(/|\.py$)|(^|/)mlx_[^/]*\.py$")
 # Other accelerators than the measured kind: whether their hosts wait is not known.
 _OTHER_DEVICE_FILE = re.compile(r"(^|/)([^/]*_)?(npu|xpu|hpu|mlu|musa|tpu|xla|neuron|ascend)(_[^/]*)?(/|\.py$)")

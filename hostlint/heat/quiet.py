@@ -1,4 +1,4 @@
-"""Modules that are called once a request: the project calls them, and never from a step, so that their forward is no entry."""
+"""Modules whose forward is no entry: the project calls them, and never from a step, or calls another method in its place."""
 from __future__ import annotations
 
 import re
@@ -51,6 +51,15 @@ def quiet_modules(
     quiet -= _reach(graph, repeated)
     names = {name for fid in graph.functions() for name in _unresolved(graph, loops, fid, fid in hot)}
     return quiet - _reach(graph, [fid for fid in quiet if _may_be(graph, fid, names)])
+
+
+def is_passed_over(graph: CallGraph, fid: FunctionId) -> bool:
+    """A forward that nobody is seen to call, beside another one of its class (`forward_uncached`) that others call for certain."""
+    if not _is_forward(graph, fid) or any(not is_unused(graph.index.files[edge.caller[0]]) for edge in graph.edges_in(fid)):
+        return False
+    owner = (fid[0], graph.index.function(fid).owner)
+    others = [(fid[0], method) for name, method in graph.index.klass(owner).methods if name.startswith("forward_")]
+    return any(_is_seen(graph, edge) and graph.index.owner(edge.caller) != owner for other in others for edge in graph.edges_in(other))
 
 
 def _is_forward(graph: CallGraph, fid: FunctionId) -> bool:

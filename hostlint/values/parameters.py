@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from hostlint.values.evaluator import Caller, Evaluator, Frame
 
 MANY_CALLERS = 24
+INPUTS = re.compile(r"^(input_ids|inputs?(_embeds)?|hidden_states|pixel_values\w*|input_(features|values)|tokens?|token_ids|x)$")
 FEW = 4  # functions that one call may run, and its author have in mind
 TIME = re.compile(r"^(\w+_)?(timesteps?|time_?steps?|sigmas?|noise_level)$|^t$|^times?$")
 HANDED_ON = 3  # functions that hand a parameter on
@@ -243,10 +244,13 @@ def _takes_time(outline: FunctionOutline) -> bool:
 
 
 def _may_be_left_out(frame: Frame, position: int) -> bool:
-    """Not a number, nor the host's copy of something: who asks for these spares those a wait who hand them over, as its own callers do."""
+    """Not what a model is there for, nor a number or the host's copy of something: who asks for these spares those a wait who hand them
+    over, as its own callers do."""
     param = frame.outline.params[position]
     default, conventions = _default(frame, param), frame.evaluator.conventions
-    if default is None or not is_none(default) or conventions.is_host_name(param.name) or conventions.is_setting(param.name):
+    if default is None or not is_none(default) or INPUTS.search(param.name):
+        return False
+    if conventions.is_host_name(param.name) or conventions.is_setting(param.name):
         return False
     return not _declared(frame, position, param).is_host
 
