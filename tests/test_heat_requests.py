@@ -874,3 +874,59 @@ def test_a_barrier_of_an_unknown_object_is_nobody_s_in_particular() -> None:
                 probe()  # request
         """,
     )
+
+
+def test_a_model_s_own_generate_is_a_whole_request() -> None:
+    assert not differences(main="""
+    from torch import nn
+
+    class Speech(nn.Module):
+        def generate(self, ids, limit):
+            probe()  # request
+            while len(ids) < limit:
+                ids = self.forward(ids)
+                probe()  # loop
+            return ids
+
+        def forward(self, ids):
+            return ids
+
+    class Rag(nn.Module):
+        def forward(self, x, speech: Speech):
+            return speech.generate(x, 8)
+    """)
+
+
+def test_a_name_that_several_have_takes_a_receiver_that_is_named_after_one() -> None:
+    assert not differences(
+        main="""
+        class Net:
+            def training_step(self, batch, router, thing):
+                router.place(batch)
+                thing.settle(batch)
+        """,
+        parts__router="""
+        class Router:
+            def place(self, batch):
+                probe()  # call
+
+            def settle(self, batch):
+                probe()  # request
+        """,
+        parts__pool="""
+        class Pool:
+            def place(self, batch):
+                probe()  # request
+
+            def settle(self, batch):
+                probe()  # request
+        """,
+        parts__queue="""
+        class Queue:
+            def place(self, batch):
+                probe()  # request
+
+            def settle(self, batch):
+                probe()  # request
+        """,
+    )

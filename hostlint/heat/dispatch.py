@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from hostlint.index import ClassId, FunctionId, ProjectIndex
 
 FALLBACK_LIMIT = 8
+FEW = 2  # methods of one name that a call may run
 SHORTEST_NAME = 3  # of a receiver that may stand for a class
 _CONSTRUCTION = ("__init__", "__post_init__", "__new__", "__enter__", "__exit__")
 _LAMBDA = "<lambda:"
@@ -126,7 +127,8 @@ class Dispatch:
         if known:
             return [(function, True) for found in known for function in self._run_by(found)]
         if "." in call.chain and name in self._methods_named and not self._receiver_known(fid, call.chain):
-            return [(function, False) for function in self._named(fid, name) if self._is_related(fid, function, call.chain)]
+            found = self._named(fid, name)
+            return [(function, False) for function in found if self._is_related(fid, function, call.chain, len(found))]
         return [(function, False) for function in self._callable_classes.get(name.replace("_", ""), ())]
 
     def _run_by(self, callee: Type) -> Iterable[FunctionId]:
@@ -158,10 +160,11 @@ class Dispatch:
             found = [each for each in found if self._part(each) == part] or found
         return found if len(found) <= FALLBACK_LIMIT else []
 
-    def _is_related(self, caller: FunctionId, method: FunctionId, chain: str) -> bool:
-        """Whether more than a common name speaks for the method: the receiver is named after its class, or it lives next to the caller."""
+    def _is_related(self, caller: FunctionId, method: FunctionId, chain: str, among: int) -> bool:
+        """Whether more than a name that is common, or that several have, speaks for the method: the receiver is named after its class, or
+        it lives next to the caller."""
         name = words.last_name(chain)
-        if name not in _COMMON or self._package(caller) == self._package(method):
+        if (name not in _COMMON and among <= FEW) or self._package(caller) == self._package(method):
             return True
         receiver = words.receiver_name(chain).replace("_", "").lower()
         return len(receiver) >= SHORTEST_NAME and receiver in self._owner_name(method)

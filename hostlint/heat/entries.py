@@ -96,6 +96,8 @@ class Entries:
         function = self._index.function(fid)
         if owners.is_request_method(self._index, fid) or (function.name == "generate" and self._hands_on(function)):
             return True
+        if function.name == "generate" and function.owner >= 0 and self._index.is_nn_module((fid[0], function.owner)):
+            return True  # a model's own: all tokens of a request
         if _STEP.search(function.name) and _answers(function):
             return True
         return bool(_WHOLE_REQUEST.search(function.name)) and self._walks_steps(fid)
