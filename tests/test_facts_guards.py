@@ -321,6 +321,14 @@ PROGRAMS = {
         CHECK = os.environ.get("CHECK_INPUTS", "0") == "1"
         TRACE = bool(int(os.getenv("TRACE", 0)))
         FAST = os.environ.get("FAST", "1") == "1"
+        VERIFY = envs.MY_VERIFY_INPUTS.get()
+        FUSED = envs.MY_FUSED_KERNEL.get()
+        def g(layer):
+            due = VERIFY and layer.index not in layer.seen
+            if due:
+                work()  # debug
+            if FUSED:
+                work()  # -
         def f(a):
             if CHECK:
                 work()  # debug

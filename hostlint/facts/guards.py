@@ -32,6 +32,7 @@ ENABLED = re.compile(r"^_?(is_)?(enabled?|active|on)$", re.IGNORECASE)
 CHECKS = re.compile(
     r"debug|check|assert|verif|valid|log|trac(e|ing)|dump|prof|stat|nan|verbose|diagnos|probe|inspect|monitor", re.IGNORECASE
 )
+ENVIRONMENT = re.compile(r"(^|\.)envs\.[A-Z][A-Z0-9_]+$")  # a project's table of its environment variables
 OFF = frozenset({"0", "", "false", "False", "off", "no", None, False})  # 0 is equal to False
 EVALUATION_WORDS = re.compile(
     r"^(is_|do_|in_|run_)?(eval|evaluate|evaluation|validation|validate|val|is_val|testing)(_mode|_only|_step)?$", re.IGNORECASE
@@ -237,6 +238,8 @@ def is_off_switch(name: str, value: ast.expr) -> bool:
     if not CHECKS.search(name):
         return False
     for part in walk(value):
+        if isinstance(part, ast.Attribute) and ENVIRONMENT.search(chain(part)):
+            return True
         if isinstance(part, ast.Call) and chain(part.func).endswith(("environ.get", "getenv")):
             default = part.args[1] if len(part.args) > 1 else None
             return default is None or (isinstance(default, ast.Constant) and default.value in OFF)
