@@ -131,6 +131,22 @@ PROGRAMS = {
                 return
             work()  # every_n
     """,
+    "what is marked when it was done": """
+        def f(self, out, ref, key):
+            if self.is_verified(key):
+                return out
+            work()  # memo
+            self.mark_verified(key)
+        def g(self, out, key):
+            if self.is_ready(key):
+                return out
+            work()  # -
+            self.mark_verified(key)
+        def h(self, out, key):
+            if self.is_verified(key):
+                work()  # -
+            self.mark_verified(key)
+    """,
     "what is set up when it is needed": """
         def f(self, x):
             if self.state is None or self.state.need_reinit(x):

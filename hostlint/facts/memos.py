@@ -9,6 +9,8 @@ from typing import TypeGuard
 from hostlint.facts.chains import chain
 from hostlint.facts.trees import walk
 
+ASKED = re.compile(r"(?:.*\.)?_*(?:is|has|was|already)_(\w+)")
+MARKS = re.compile(r"_*(mark|set|note|remember|record|register|add|make)(_as)?_\w+")
 SET_UPS = re.compile(r"(^|[._])(re)?(init|initiali[sz]e|build|capture|set_?up|create|alloc|allocate|compile)(_\w+)?$")
 ASKING = ("get_", "is_", "has_", "check_", "apply_")  # they hand something out, or use it
 CACHE_WORDS = re.compile(r"cache|memo(?!ry)|_cached|already|seen_|registry|buffers?_by", re.IGNORECASE)
@@ -23,7 +25,7 @@ def memo(test: ast.expr, negated: bool, node: ast.If, rest: Sequence[ast.stmt]) 
         return next((sense for part, minus in flipped if (sense := memo(part, minus, node, rest))), 0)
     kept, present = _asks_for(test)
     if kept is None:
-        return _outgrown(test, negated, node)
+        return -1 if not negated and _ends(node.body) and _is_marked(test, rest) else _outgrown(test, negated, node)
     local = isinstance(test, ast.Name) or ("." not in kept and none_test(test) == kept)
     if present is negated:  # the true branch runs where the kept value is missing
         if local and _sets((*node.body, *rest), kept):
@@ -46,6 +48,15 @@ def _notes(body: Sequence[ast.stmt], test: ast.expr) -> bool:
         return False
     sides = [chain(side) for side in (test.left, test.comparators[0]) if isinstance(side, ast.Attribute)]
     return any(text.startswith("self.") and _stores(body, text) for text in sides)
+
+
+def _is_marked(test: ast.expr, rest: Sequence[ast.stmt]) -> bool:
+    """`if self.is_verified(key): return` where what follows says `self.mark_verified(key)`."""
+    asked = ASKED.fullmatch(chain(test.func)) if isinstance(test, ast.Call) else None
+    if asked is None:
+        return False
+    calls = (chain(part.func) for statement in rest for part in walk(statement) if isinstance(part, ast.Call))
+    return any(MARKS.fullmatch(called.rpartition(".")[2]) and called.endswith(f"_{asked[1]}") for called in calls)
 
 
 def _outgrown(test: ast.expr, negated: bool, node: ast.If) -> int:
