@@ -118,9 +118,9 @@ def _asks_for(test: ast.expr) -> tuple[str | None, bool]:
 
 def _is_blank(node: ast.expr) -> bool:
     """0 or -1: what stands in an attribute that nobody has filled, or counts what is not there; no key that is looked for."""
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        node = node.operand
-    return isinstance(node, ast.Constant) and type(node.value) in (int, float) and node.value in (0, 1)
+    below = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
+    number = node.operand if isinstance(node, ast.UnaryOp) and below else node
+    return isinstance(number, ast.Constant) and type(number.value) in (int, float) and number.value == int(below)
 
 
 def _is_length(node: ast.expr) -> TypeGuard[ast.Call]:
