@@ -204,3 +204,20 @@ def test_the_same_project_gives_the_same_heat() -> None:
     source = "\n".join(f"def f{i}{body}{(i * 7) % 20}(model, t)\n" for i in range(20))
     heats = [compute_heat(project(main=source)) for _ in range(2)]
     assert len({tuple(heat.function((0, i)) for i in range(1, 21)) for heat in heats}) == 1
+
+
+@pytest.mark.parametrize(("head", "expected"), [
+    ("def tiny_ce_loss():", "request"),
+    ("def tiny_ce_loss(size) -> Trainer.Config:", "request"),
+    ("def tiny_ce_loss(size) -> LossConfig:", "request"),
+    ("def tiny_ce_loss(logits):", "call"),
+    ("def tiny_ce_loss(logits, config: Config) -> torch.Tensor:", "call"),
+])  # fmt: skip
+def test_what_chooses_a_loss_computes_none(head: str, expected: str) -> None:
+    index = project(main=f"{head}\n    return build()\n")
+    assert level(index, compute_heat(index), "tiny_ce_loss") == expected
+
+
+def test_a_loss_that_its_function_computes_of_what_lies_around_it_is_a_step() -> None:
+    index = project(main="def run(x, y):\n    def closure_loss():\n        return x - y\n    return closure_loss\n")
+    assert level(index, compute_heat(index), "run.closure_loss") == "call"

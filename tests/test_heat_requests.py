@@ -930,3 +930,35 @@ def test_a_name_that_several_have_takes_a_receiver_that_is_named_after_one() -> 
                 probe()  # request
         """,
     )
+
+
+@pytest.mark.parametrize("owner", ["class SpeechGenerationMixin:", "class Speech(torch.nn.Module):"])
+def test_a_loop_over_examples_around_a_models_generate_makes_no_step_of_it(owner: str) -> None:
+    assert not differences(main=f"""
+    import torch
+
+    {owner}
+        def generate(self, x):
+            probe()  # request
+            self.detect(x)
+            return self._sample(x)
+
+        def detect(self, x):
+            probe()  # request
+
+        def _sample(self, x):
+            probe()  # request
+            model_forward = self.__call__
+            while not self.finished(x):
+                x = model_forward(x)
+                probe()  # loop
+            return x
+
+    class Ranker(torch.nn.Module):
+        def generate(self, ids):
+            found = []
+            for i in range(len(ids)):
+                self.forward(ids[i])
+                found.append(self.generator.generate(ids[i]))
+            return found
+    """)

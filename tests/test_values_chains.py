@@ -356,6 +356,16 @@ def test_a_loop_over_axes_is_no_loop_over_blocks() -> None:
     assert [one.confidence for one in found(blocks)] == [Confidence.LIKELY]
 
 
+@pytest.mark.parametrize("loop", [
+    "for chunk in x.chunk(4)", "for tile in self.tiles", "for microbatches in self.microbatch_groups", "for row in rows_of(x)",
+])  # fmt: skip
+def test_pieces_of_the_data_are_no_blocks(loop: str) -> None:
+    pieces = MODEL.replace("{body}", f"{loop}:\n            out = torch.arange(0, self.width, 2, device=x.device) / self.width")
+    assert [one.confidence for one in found(pieces)] in ([Confidence.POSSIBLE], [])
+    blocks = pieces.replace(loop, "for block in self.blocks")
+    assert [one.confidence for one in found(blocks)] == [Confidence.LIKELY]
+
+
 def test_what_is_asked_for_by_two_names_is_asked_once() -> None:
     text = """\
 import os

@@ -81,3 +81,22 @@ class Attention(nn.Module):
     assert lines("~torch.eye(n, dtype=torch.bool, device=k.device)") == [9]
     assert lines("~torch.eye(3, dtype=torch.bool, device=k.device)") == []
     assert lines("~(k > 0)") == []
+
+
+@pytest.mark.parametrize(
+    ("loop", "lines"),
+    [
+        ("for height, width in grids.tolist():\n            x = relative(x, x, height, width, self.table)", []),
+        ("for grid in grids.tolist():\n            x = relative(x, x, grid[0], grid[1], self.table)", []),
+        ("height, width = self.sized(grids)\n        x = relative(x, x, height, width, self.table)", [6]),
+    ],
+)
+def test_each_picture_of_a_batch_has_sides_of_its_own(loop: str, lines: list[int]) -> None:
+    source = LAYER.replace("{first}", "height: int").replace("{second}", "width: int").replace("{left}", "height").replace("{right}", "width")
+    source = source.replace(
+        "        x, size = self.sized(x, size)\n        return relative(x, x, size[0], size[1], self.table)",
+        f"        grids = size\n        {loop}\n        return x",
+    )
+    findings, errors = scan_text(source, "layer.py")
+    assert not errors
+    assert [finding.span.line for finding in findings if finding.code == "HL301"] == lines

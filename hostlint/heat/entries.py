@@ -19,6 +19,7 @@ _STEP = re.compile(
     r"^_*((training|train|forward|optimizer|decode|denoise|denoising|micro|inner)_)?"
     r"step(_(?!index|idx|id|num|count|size|lr|fn|func|name|time|log|sched)\w+)?$|(^|_)step$"
 )
+_CONFIG = re.compile(r"(Config|Configuration)\W*$")
 _BATCH_HOOK = re.compile(
     r"^on_((train|before|after)_)?(step|batch|backward|optimizer_step|zero_grad)(_(start|end|begin))?$|^on_\w*(batch|step)_(start|end|begin)$"
 )
@@ -78,7 +79,7 @@ class Entries:
             return False
         if self._is_hook(function.name) or self._index.replaces_forward(fid):
             return True
-        if _LOSS.search(function.name) and not _NO_LOSS.search(function.name):
+        if _LOSS.search(function.name) and not _NO_LOSS.search(function.name) and not _configures(function):
             return True
         return function.owner >= 0 and self._is_step_method((fid[0], function.owner), function)
 
@@ -96,11 +97,15 @@ class Entries:
         function = self._index.function(fid)
         if owners.is_request_method(self._index, fid) or (function.name == "generate" and self._hands_on(function)):
             return True
-        if function.name == "generate" and function.owner >= 0 and self._index.is_nn_module((fid[0], function.owner)):
+        if function.name == "generate" and function.owner >= 0 and self._is_of_model((fid[0], function.owner)):
             return True  # a model's own: all tokens of a request
         if _STEP.search(function.name) and _answers(function):
             return True
         return bool(_WHOLE_REQUEST.search(function.name)) and self._walks_steps(fid)
+
+    def _is_of_model(self, cid: ClassId) -> bool:
+        """A module, or what is mixed into modules."""
+        return self._index.is_nn_module(cid) or self._index.klass(cid).name.endswith("Mixin")
 
     def _hands_on(self, function: FunctionOutline) -> bool:
         """A `generate` that prepares a request and leaves its steps to another one."""
@@ -184,6 +189,12 @@ def _returns_host_copy(function: FunctionOutline) -> bool:
     returned |= {text for name, text in function.assigns if name in returned}
     moves = (call for call in function.calls if words.last_name(call.chain) == "cpu" or "cpu" in call.strings)
     return any(f"{call.chain}()" in returned for call in moves if words.last_name(call.chain) in ("cpu", "to"))
+
+
+def _configures(function: FunctionOutline) -> bool:
+    """Whether a function named after a loss chooses one: it is handed nothing to compute it of, or gives a configuration."""
+    free = function.parent == 0 and function.owner < 0 and not function.params
+    return free or bool(_CONFIG.search(function.returns))
 
 
 def _answers(function: FunctionOutline) -> bool:

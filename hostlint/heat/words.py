@@ -27,7 +27,9 @@ _VERB = re.compile(
     r"replace|instantiate|resolve|reset|clear|delete|free|warmup|destroy|cast|copy|merge|fuse|retrieve|update|index_for|num|max|min|on|named)_"
 )
 _LOSS = re.compile(r"(^|_)(loss|criterion|objective)(_fn|_func|_function)?$", re.IGNORECASE)
-_STEP_CALL = re.compile(r"^_*forward(_(?!to_)\w+)?$|(^|_)(step|microstep|substep)$")
+_STEP_CALL = re.compile(
+    r"^_*forward(_(?!to_)\w+)?$|(^|_)(step|microstep|substep)$|(^|_)(model|net|network|decoder|transformer|unet|lm)_forward$"
+)
 _RATE_CALL = re.compile(r"(^|_)(step|batch|micro_?batch|token|forward|denoise|train_one)(_|$)", re.IGNORECASE)
 _DENOISES = re.compile(r"(^|_)denoise(_|$)")
 _OUTER_CALL = re.compile(
@@ -50,6 +52,11 @@ _DATA = re.compile(
 _LAYERS = re.compile(
     r"(^|_)(layers?|blocks?|experts?|heads?|modules?|resnets?|attentions?|levels?|branch(es)?|params?|parameters|groups?|norms?|convs?|"
     r"adapters?|children|depth|grads?|gradients|buckets?|hops?|ranks?|world_size|conds?|chunks?|tiles?|rows?|cols?)"
+    r"(_(id|ids|idx|index|list|num|count))?$",
+    re.IGNORECASE,
+)
+_PARTS = re.compile(
+    r"(^|_)(layers?|blocks?|experts?|heads?|modules?|resnets?|attentions?|levels?|branch(es)?|norms?|convs?|adapters?|children|depth)"
     r"(_(id|ids|idx|index|list|num|count))?$",
     re.IGNORECASE,
 )
@@ -163,6 +170,15 @@ def loop_walks(text: str, targets: tuple[str, ...]) -> Walk:
     if walk is Walk.DATA and any(_ONE_REQUEST.fullmatch(target) for target in targets):
         return Walk.REQUESTS  # a batch of requests, each for itself
     return walk if walk is not Walk.UNKNOWN else _first_walk(targets)
+
+
+@cache
+def walks_blocks(text: str, targets: tuple[str, ...]) -> bool:
+    """A loop over a module's parts, rather than over pieces of its data: chunks, tiles, groups of micro-batches."""
+    if loop_walks(text, targets) is not Walk.LAYERS:
+        return False
+    inner = text[6:-1] if text.startswith("range(") else text
+    return any(_PARTS.search(name) for name in (*_IDENTIFIER.findall(inner), *targets)) and not any(map(_DATA.search, targets))
 
 
 @cache

@@ -14,7 +14,21 @@ from hostlint.values import annotated, project_calls
 from hostlint.values.arguments import Argument, Bound, bind
 from hostlint.values.builtin_calls import BUILTINS, METHODS, WEIGHTS_ON_HOST
 from hostlint.values.conventions import MODELS, UPLOADERS, conventional
-from hostlint.values.detail import Class, External, ExternalInstance, Function, Instance, Items, ListOf, Literal, Method, Module, Partial
+from hostlint.values.detail import (
+    Class,
+    Dtype,
+    External,
+    ExternalInstance,
+    Function,
+    Instance,
+    Items,
+    ListOf,
+    Literal,
+    Method,
+    Module,
+    Partial,
+    Prepared,
+)
 from hostlint.values.lattice import NEVER, NUMBER, NUMPY, PYTHON, TENSOR, UNKNOWN, combine, device_name, join_all
 from hostlint.values.results import has_large_shape, result
 from hostlint.values.schedules import RETRIEVER, retrieved
@@ -28,8 +42,10 @@ if TYPE_CHECKING:
     from hostlint.values.evaluator import Frame
 
 MODULE_MOVERS = frozenset({"to", "cuda", "cpu", "eval", "train", "half", "float", "bfloat16", "requires_grad_", "double", "npu", "xpu"})
+MOVES = frozenset({"to", "cuda", "npu", "xpu"})
 PARAMETERS = frozenset({"parameters", "buffers"})
 ASKS = re.compile(r"_*(get|set|is|has|num|named|keys|items|empty|add|append|update|check|find|count|index)(_|$)")
+PREPARES = re.compile(r"(^|_)(tokenizer|processor|feature_extractor|extractor|processing_class)(_?\d+)?$")
 NAMED_PARAMETERS = frozenset({"named_parameters", "named_buffers"})
 
 
@@ -63,6 +79,8 @@ def call(frame: Frame, node: Any) -> Value:
     value = _returned(Call(frame, frame.values[callee_node], name, arguments, keywords, starred, line))
     if value.place is Place.UNKNOWN and any(name == "device" and _is_host(argument.value) for name, argument in keywords):
         return Value(Place.TENSOR, confidence=Confidence.POSSIBLE)  # nobody knows what was made, but it was asked for on the host
+    if value.place is Place.UNKNOWN and PREPARES.search(name) and "return_tensors" in (given := dict(keywords)) and "device" not in given:
+        return Value(Place.UNKNOWN, confidence=Confidence.POSSIBLE, detail=Prepared())
     return value
 
 
@@ -140,6 +158,8 @@ def _array(dotted: str, arguments: Sequence[Argument]) -> Value:
 
 def _method(made: Call, detail: Method) -> Value:
     receiver, name = detail.receiver, detail.name
+    if receiver.confidence is Confidence.POSSIBLE and not receiver.is_host and _moves(made, name):
+        receiver = UNKNOWN  # that it was likely the host's says nothing of what was moved
     unknown = receiver.place is Place.UNKNOWN
     if isinstance(receiver.detail, ExternalInstance):
         return _external_method(made, receiver, receiver.detail, name)
@@ -154,6 +174,12 @@ def _method(made: Call, detail: Method) -> Value:
     if receiver.place is Place.NUMPY:
         return NUMBER if name == "item" else PYTHON if name == "tolist" else NUMPY
     return _object_method(made, receiver, name)
+
+
+def _moves(made: Call, name: str) -> bool:
+    """Whether a method's call names a place to move to, rather than a dtype."""
+    given = [*made.arguments[:1], *(value for keyword, value in made.keywords if keyword == "device")]
+    return name in MOVES and (name != "to" or any(not isinstance(each.value.detail, Dtype) for each in given))
 
 
 def _says_tensor(name: str) -> bool:

@@ -198,11 +198,21 @@ class Constancy:
             result = VARIES
         for edge in callers if result.steady else ():
             result = weakest(result, self._passed(fid, position, edge, depth))
-        return SIDE if not result.steady and self._is_side(fid, position) else result
+        if result.steady or not self._is_side(fid, position) or any(self._is_of_item(fid, position, edge) for edge in callers):
+            return result
+        return SIDE
 
     def _is_side(self, fid: FunctionId, position: int) -> bool:
         param = self._evaluator.index.function(fid).params[position]
         return bool(SIDES.match(param.name) and INTS.match(param.annotation))
+
+    def _is_of_item(self, fid: FunctionId, position: int, edge: Caller) -> bool:
+        """Whether a call passes what a loop over data brings: each batch has its own pictures."""
+        where, node = argument_of(self._evaluator, fid, position, edge) or (fid, -1)
+        nodes: Any = self._evaluator.graph_of(where).nodes
+        while node >= 0 and nodes[node][0] in (Op.UNPACK, Op.INDEX, Op.REFINE):
+            node = nodes[node][2]
+        return node >= 0 and nodes[node][0] == Op.ITER
 
     def hot_callers(self, fid: FunctionId) -> list[Caller]:
         """The calls of a function on a step's path, save those that hand the function on to something that calls it (a checkpoint)."""

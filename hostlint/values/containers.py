@@ -3,8 +3,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from hostlint.model import Confidence
 from hostlint.values.conventions import SETTINGS
-from hostlint.values.detail import Items, ListOf, Literal, Mapping
+from hostlint.values.detail import Items, ListOf, Literal, Mapping, Prepared
 from hostlint.values.lattice import NUMPY, PYTHON, UNKNOWN, element, join_all
 from hostlint.values.value import Place, Value
 
@@ -32,7 +33,7 @@ def subscript(base: Value, index: Value) -> Value:
             return known[literal]
         numbered = index.rank0 and all(isinstance(key, str) for key in known)  # other entries than these lie under numbers
         return join_all(known.values()) if literal is None and known and not numbered else UNKNOWN
-    return UNKNOWN
+    return Value(Place.TENSOR, confidence=Confidence.POSSIBLE) if isinstance(detail, Prepared) else UNKNOWN
 
 
 def _tensor_item(base: Value, index: Value) -> Value:

@@ -79,6 +79,11 @@ class ExternalInstance(Detail):
 
 
 @dataclass(frozen=True, slots=True)
+class Prepared(Detail):
+    """What a tokenizer or an image processor gives: a mapping of tensors that the host made."""
+
+
+@dataclass(frozen=True, slots=True)
 class Module(Detail):
     """A module of the project."""
 

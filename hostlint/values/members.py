@@ -10,7 +10,20 @@ from hostlint.model import Confidence
 from hostlint.torch_ops import method as table_method
 from hostlint.values import annotated, fields, movers
 from hostlint.values.conventions import DEVICE_ATTRIBUTES, ON_HOST, conventional
-from hostlint.values.detail import Class, Device, Dtype, External, ExternalInstance, Function, Instance, Items, Method, Module, Super
+from hostlint.values.detail import (
+    Class,
+    Device,
+    Dtype,
+    External,
+    ExternalInstance,
+    Function,
+    Instance,
+    Items,
+    Method,
+    Module,
+    Prepared,
+    Super,
+)
 from hostlint.values.lattice import PYTHON, SHAPE, UNKNOWN, is_none, join_all
 from hostlint.values.value import Place, Value
 
@@ -24,6 +37,7 @@ TENSOR_METADATA = frozenset({
 })
 RESULT_PARTS = {"values": 0, "indices": 1}  # of what `max(dim=)`, `sort` and `topk` return
 LAYER_TENSORS = frozenset({"weight", "bias", "running_mean", "running_var", "num_batches_tracked"})  # what layers of torch hold
+MAPPING_METHODS = frozenset({*dir(dict), "to", "data", "convert_to_tensors"})
 SCHEDULES = frozenset({"timesteps"})
 TENSOR_PARTS = frozenset({"T", "mT", "H", "mH", "data", "real", "imag", "grad", "values", "indices"})
 
@@ -220,6 +234,8 @@ def _of_unknown(frame: Frame, base: Value, name: str) -> Value:
         return Value(Place.PYTHON, detail=Dtype("?"))
     if name in TENSOR_METADATA:
         return SHAPE if name == "shape" else PYTHON
+    if isinstance(base.detail, Prepared) and name not in MAPPING_METHODS:
+        return Value(Place.TENSOR, confidence=Confidence.POSSIBLE)
     found = _by_name(frame, name, UNKNOWN)
     if found.place is not Place.UNKNOWN:
         return found

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from hostlint.facts.graph import Op, operands
 from hostlint.facts.schema import RegionKind
-from hostlint.heat.words import Walk, loop_walks
+from hostlint.heat.words import Walk, loop_walks, walks_blocks
 from hostlint.model import Confidence
 from hostlint.values.constancy import Steady
 from hostlint.values.detail import Literal
@@ -70,7 +70,7 @@ class Worth:
         """Whether a loop over blocks is seen to reach the place: one that calls the function, or the one that heats it."""
         outline = self._evaluator.index.function(fid)
         loop = self._constancy.step_loop(fid, region)
-        if loop and loop_walks(outline.regions[loop].text, outline.regions[loop].targets) is Walk.LAYERS:
+        if loop and walks_blocks(outline.regions[loop].text, outline.regions[loop].targets):
             return True
         chain = self._heats.site(fid, region).chain
         return (bool(chain) and (chain[0].path, chain[0].line) in self._loops_over_blocks) or self._is_called_in_blocks(fid)
@@ -81,7 +81,7 @@ class Worth:
         loops = (
             (file.path, region.line)
             for file in self._evaluator.index.files for function in file.functions for region in function.regions
-            if region.kind == RegionKind.LOOP and loop_walks(region.text, region.targets) is Walk.LAYERS
+            if region.kind == RegionKind.LOOP and walks_blocks(region.text, region.targets)
         )  # fmt: skip
         return frozenset(loops)
 
@@ -96,7 +96,7 @@ class Worth:
         for edge in self._evaluator.surroundings.callers(fid) if depth else ():
             outline = self._evaluator.index.function(edge.caller)
             loop = self._constancy.step_loop(edge.caller, outline.calls[edge.call_index].region)
-            layers = loop and loop_walks(outline.regions[loop].text, outline.regions[loop].targets) is Walk.LAYERS
+            layers = loop and walks_blocks(outline.regions[loop].text, outline.regions[loop].targets)
             if edge.certain and (layers or self._is_called_in_blocks(edge.caller, depth - 1)):
                 return True
         return False
