@@ -92,8 +92,8 @@ class Attention(nn.Module):
     ],
 )
 def test_each_picture_of_a_batch_has_sides_of_its_own(loop: str, lines: list[int]) -> None:
-    source = LAYER.replace("{first}", "height: int").replace("{second}", "width: int").replace("{left}", "height").replace("{right}", "width")
-    source = source.replace(
+    source = LAYER.replace("{first}", "height: int").replace("{second}", "width: int")
+    source = source.replace("{left}", "height").replace("{right}", "width").replace(
         "        x, size = self.sized(x, size)\n        return relative(x, x, size[0], size[1], self.table)",
         f"        grids = size\n        {loop}\n        return x",
     )
