@@ -69,6 +69,9 @@ def test_conventional_entries_are_hot(source: str) -> None:
     "class EulerScheduler:\n    def update(self, n):\n        pass",
     "class Reader:\n    def __iter__(self):\n        pass",
     "def get_loss(name):\n    pass",
+    "def _maybe_build_adapter_hooks(x):\n    pass",
+    "def dec_hook(kind, value):\n    pass",
+    "def object_pairs_hook(pairs):\n    pass",
 ])  # fmt: skip
 def test_their_look_alikes_are_requests(source: str) -> None:
     index = project(main=source)

@@ -438,6 +438,8 @@ def test_tools_to_debug_with_and_other_machines_are_cold() -> None:
     """
     assert not differences(app__debug_utils__compare=source.replace("LEVEL", "cold"))
     assert not differences(app__backends__mlx__compare=source.replace("LEVEL", "cold"))
+    assert not differences(app__model_debugging_utils=source.replace("LEVEL", "cold"))
+    assert not differences(app__kernel_debug=source.replace("LEVEL", "cold"))
     assert not differences(app__cpu_offload=source.replace("LEVEL", "loop"))
     assert not differences(app__compare=source.replace("LEVEL", "loop"))
 
@@ -448,6 +450,7 @@ def test_tools_to_debug_with_and_other_machines_are_cold() -> None:
     ("process_input_requests", "request"), ("abort_req", "request"), ("self_check_while_busy", "request"),
     ("_determinism_check", "request"), ("check_invariants", "request"),
     ("request_finished", "request"), ("maybe_recover_ranks", "request"), ("_raise_stale", "cold"), ("_forward_mps_streamed", "cold"),
+    ("_prewarm_routes", "cold"), ("pre_warm", "cold"),
     ("process_request_batch", "call"), ("copy_cpu", "call"), ("build_graph", "call"), ("capture_hidden_states", "call"),
 ])  # fmt: skip
 def test_what_runs_beside_the_steps_is_no_step(name: str, level: str) -> None:

@@ -29,7 +29,10 @@ _OTHER_STEP = re.compile(
 _LOSS = re.compile(r"(^|_)loss(es)?(_fn|_func|_function)?$|^(compute|calc|calculate)_\w*loss(es)?(_\w+)?$")
 _NO_LOSS = re.compile(r"^_*(merge|get|build|make|create|log|print|plot|load|save|register|set|init|add|reset|has|is|prepare)_")
 _HOOK = re.compile(r"(^|_)hook(_fn|_func|_function|s)?$")
-_NO_HOOK = re.compile(r"^_*(get|make|create|build|has|is|list|find|check|use|update|reset|setup|wrap)_|state_dict|load|save")
+_NO_HOOK = re.compile(
+    r"^_*((maybe|try)_)?(get|make|create|build|has|is|list|find|check|use|update|reset|setup|wrap)_|state_dict|load|save|"
+    r"^_*(enc|dec|object|object_pairs|except|exit|import|display|json)_?hook$"  # of serializers and interpreters
+)
 _WRAPPED_CALL = frozenset({"pre_forward", "post_forward", "new_forward"})
 _ATTENTION = re.compile(r"Attn\w*Processor|Attention\w*Processor")
 _SCHEDULER = re.compile(r"(Scheduler|Solver|Optimizer|Optim)(Mixin|Base|V\d+)?$")

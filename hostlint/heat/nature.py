@@ -27,7 +27,7 @@ _COLD = re.compile(
     r"^(__init__|__post_init__|__new__|__init_subclass__|__set_name__|__class_getitem__|__repr__|__str__|extra_repr|__del__|__getstate__|"
     r"__setstate__|__reduce__|__reduce_ex__|__deepcopy__|state_dict|load_state_dict|_load_from_state_dict|_save_to_state_dict|"
     r"_?reset_parameters|_?init(ialize)?_weights|post_init|from_pretrained|save_pretrained|from_config|from_single_file|save_model|load_model|"
-    r"save_checkpoint|load_checkpoint|_?load_weights?(_\w+)?|\w*weight_loader|process_weights_after_loading|create_weights|_?warm_?up(_\w+)?|\w+_warm_?up|"
+    r"save_checkpoint|load_checkpoint|_?load_weights?(_\w+)?|\w*weight_loader|process_weights_after_loading|create_weights|_?warm_?up(_\w+)?|_*pre_?warm(_\w+)?|\w+_warm_?up|"
     r"raise(_\w+)?|_+raise(_\w+)?|\w+_(mps|mlx)|\w+_(mps|mlx)_\w+|_+(mps|mlx)_\w+|parse_args|add_\w*arguments?|add_cli_args|get_parser|build_parser|setUp|tearDown|setUpClass|tearDownClass)$"
 )
 _RARE = re.compile(
@@ -66,7 +66,7 @@ _BENCHMARK_FILE = re.compile(
     r"(^|/)(bench|benchmarks?|benchmarking|profiling)/|(^|/)(bench|benchmark|autotune)(_[^/]*)?\.py$|_bench(mark)?\.py$"
 )
 _TEST_FILE = re.compile(r"(^|/)(tests?|testing|unittests?)/|(^|/)test_[^/]*\.py$|_test\.py$|(^|/)conftest\.py$")
-_DEBUG_FILE = re.compile(r"(^|/)(debug(ging|ger)?(_(utils?|tools?|helpers?))?|fault_?injection|chaos|perturb|(\w+_)?canary)(/|\.py$)")
+_DEBUG_FILE = re.compile(r"(^|/)((\w+_)?debug(ging|ger)?(_(utils?|tools?|helpers?))?|fault_?injection|chaos|perturb|(\w+_)?canary)(/|\.py$)")
 _OFF_DEVICE_FILE = re.compile(r"(^|/)(mlx|mps|cpu)(/|\.py$)|(^|/)mlx_[^/]*\.py$")
 # Other accelerators than the measured kind: whether their hosts wait is not known.
 _OTHER_DEVICE_FILE = re.compile(r"(^|/)([^/]*_)?(npu|xpu|hpu|mlu|musa|tpu|xla|neuron|ascend)(_[^/]*)?(/|\.py$)")
