@@ -965,3 +965,51 @@ def test_a_loop_over_examples_around_a_models_generate_makes_no_step_of_it(owner
                 found.append(self.generator.generate(ids[i]))
             return found
     """)
+
+
+@pytest.mark.parametrize("start", [
+    "threading.Thread(target=self._write, daemon=True).start()", "self.thread = Thread(target=self._write)",
+    "Timer(2.0, self._write).start()", "multiprocessing.Process(target=self._write).start()",
+])  # fmt: skip
+def test_what_a_thread_does_holds_up_no_step(start: str) -> None:
+    source = f"""
+    import multiprocessing
+    import threading
+    from threading import Thread, Timer
+
+    class Writer:
+        def open(self):
+            {start}
+
+        def _write(self):
+            probe()  # LEVEL
+            for chunk in self.chunks:
+                probe()  # LEVEL
+            for batch in self.batches:
+                self.model(batch)
+                probe()  # loop
+
+    def run(model, timesteps, writer: Writer):
+        for t in timesteps:
+            model(t)
+            writer.open()
+    """
+    assert not differences(main=source.replace("LEVEL", "request"))
+    inside = source.replace(start, "self._write()").replace("# LEVEL", "# call", 1).replace("# LEVEL", "# loop")
+    assert not differences(main=inside)
+
+
+def test_the_hosts_variant_of_an_imported_kernel_is_cold() -> None:
+    assert not differences(main="""
+    from kernels import move_triton
+
+    def move_cpu(x):
+        probe()  # cold
+
+    move = move_cpu if ON_HOST else move_triton
+
+    def run(model, timesteps):
+        for t in timesteps:
+            model(t)
+            move(t)
+    """)

@@ -45,6 +45,7 @@ _RUNS_ITS_ARGUMENT = re.compile(
     r"(^|[._])(checkpoint|map|filter|reduce|vmap|grad|value_and_grad|jvp|vjp|custom_op|cond|while_loop|tree_map\w*|apply_to_collection|"
     r"run_in_executor|to_thread|call|call_fn|partial)$"
 )
+_STARTS_THREADS = frozenset({"Thread", "Timer", "Process"})
 _REGISTERS_HOOK = re.compile(
     r"(^|_)register_(\w+_)?hook$|^register_(forward|step)\w*$|^register_\w*backward\w*$|^add_\w*hook$|^distribute_module$"
 )
@@ -103,6 +104,8 @@ class Dispatch:
             return Dispatched(targets, steps) if targets else _STEP if steps else _NOTHING
         if _REGISTERS_HOOK.search(name):  # they run where modules are called, not here
             return Dispatched(targets, steps, passed, passed)
+        if name in _STARTS_THREADS:  # what it does holds up nobody here; its own loops say how often
+            return Dispatched(targets, steps, (), passed)
         memos = [(function, region) for function, certain in targets if certain and (region := self._memo_of(function))]
         if memos:
             return Dispatched(targets, steps, kept=tuple((*memo, function) for memo in memos for function in passed))

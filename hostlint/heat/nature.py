@@ -66,7 +66,9 @@ _BENCHMARK_FILE = re.compile(
     r"(^|/)(bench|benchmarks?|benchmarking|profiling)/|(^|/)(bench|benchmark|autotune)(_[^/]*)?\.py$|_bench(mark)?\.py$"
 )
 _TEST_FILE = re.compile(r"(^|/)(tests?|testing|unittests?)/|(^|/)test_[^/]*\.py$|_test\.py$|(^|/)conftest\.py$")
-_DEBUG_FILE = re.compile(r"(^|/)((\w+_)?debug(ging|ger)?(_(utils?|tools?|helpers?))?|fault_?injection|chaos|perturb|(\w+_)?canary)(/|\.py$)")
+_DEBUG_FILE = re.compile(
+    r"(^|/)((\w+_)?debug(ging|ger)?(_(utils?|tools?|helpers?))?|fault_?injection|chaos|perturb|(\w+_)?canary)(/|\.py$)"
+)
 _OFF_DEVICE_FILE = re.compile(r"(^|/)(mlx|mps|cpu)(/|\.py$)|(^|/)mlx_[^/]*\.py$")
 # Other accelerators than the measured kind: whether their hosts wait is not known.
 _OTHER_DEVICE_FILE = re.compile(r"(^|/)([^/]*_)?(npu|xpu|hpu|mlu|musa|tpu|xla|neuron|ascend)(_[^/]*)?(/|\.py$)")
@@ -123,7 +125,7 @@ def _is_others(module: str) -> bool:
 def _is_host_variant(name: str, file: FileOutline) -> bool:
     """`copy_cpu` beside `copy_cuda` or `copy_triton`: what runs where there is no accelerator."""
     others = {name.removesuffix("cpu") + kind for kind in ("cuda", "gpu", "triton", "npu", "xpu", "hip")}
-    return any(other.name in others for other in file.functions)
+    return any(other.name in others for other in file.functions) or any(name in others for name, _ in file.imports)
 
 
 def _is_test(function: FunctionOutline) -> bool:
