@@ -449,3 +449,30 @@ class Model(nn.Module):
     assert [one.confidence for one in found(text.replace("{size}", "(1, 1)"), "HL308")] == [Confidence.POSSIBLE]
     assert [one.confidence for one in found(text.replace("{size}", "(x.shape[1], 1)"), "HL308")] == [Confidence.LIKELY]
     assert [one.confidence for one in found(text.replace("{size}", "(64, 64)"), "HL308")] == [Confidence.LIKELY]
+
+
+CALLED = """\
+import torch
+
+
+def scattered(x: torch.Tensor, mask):
+    rows = torch.arange(x.shape[1], device=x.device)
+    return x * rows.masked_select(mask)
+
+
+def sample(model, x: torch.Tensor, mask, {walked}):
+    for {target} in {walked}:
+        x = model(x)
+        x = x + scattered(x, mask)
+    return x
+"""
+
+
+@pytest.mark.parametrize(("walked", "target", "confidence"), [
+    ("timesteps", "t", [Confidence.LIKELY]), ("steps", "step", [Confidence.LIKELY]),
+    ("batches", "batch", []), ("microbatches", "x", []),
+])  # fmt: skip
+def test_the_steps_of_a_request_share_what_grows_with_its_tokens(walked: str, target: str, confidence: list[Confidence]) -> None:
+    text = CALLED.replace("{walked}", walked).replace("{target}", target)
+    assert [one.confidence for one in found(text)] == confidence
+    assert not found(text.replace("x.shape[1]", "x.shape[0]"))  # a number for each sample

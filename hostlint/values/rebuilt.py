@@ -116,7 +116,7 @@ class Rebuilt:
             verdict = self._in_every_block(fid, call.region, content)
         if self._follows_data(fid, call.region, content):
             return None
-        if not verdict.steady or (verdict.steady > Steady.LOOP and not self._is_costly(fid, call)):
+        if not verdict.steady or (verdict.steady > Steady.LOOP and not self._is_costly(fid, call, content)):
             return None
         return verdict, content
 
@@ -129,10 +129,12 @@ class Rebuilt:
         why = self._blocks.all_of(fid, content) if self._worth.is_repeated(fid, region) else None
         return Verdict(Steady.VARIES) if why is None else Verdict(Steady.LOOP, why or "every block gets the same")
 
-    def _is_costly(self, fid: FunctionId, call: Call) -> bool:
+    def _is_costly(self, fid: FunctionId, call: Call, sizes: Sequence[int]) -> bool:
         """Whether more than one small index is at stake: every block or a loop makes it, or a mask or table is computed from it alone."""
         name = call.chain.rpartition(".")[2]
         if name not in INDICES or self._constancy.step_loop(fid, call.region) or self._worth.is_in_blocks(fid, call.region):
+            return True
+        if self._worth.grows_in_steps(fid, call.region, sizes):
             return True
         nodes: Any = self._evaluator.graph_of(fid).nodes
         same = {call.node}  # the index, seen as another shape or type

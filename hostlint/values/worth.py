@@ -14,8 +14,9 @@ from hostlint.values.detail import Literal
 from hostlint.values.loops import is_training
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from hostlint.facts.schema import Region
     from hostlint.index import FunctionId
     from hostlint.model import Heat
     from hostlint.values.constancy import Constancy
@@ -78,12 +79,17 @@ class Worth:
     @cached_property
     def _loops_over_blocks(self) -> frozenset[tuple[str, int]]:
         """The project's, by file and line."""
-        loops = (
-            (file.path, region.line)
-            for file in self._evaluator.index.files for function in file.functions for region in function.regions
-            if region.kind == RegionKind.LOOP and walks_blocks(region.text, region.targets)
-        )  # fmt: skip
-        return frozenset(loops)
+        return frozenset((path, loop.line) for path, loop in self._loops() if walks_blocks(loop.text, loop.targets))
+
+    @cached_property
+    def _loops_over_steps(self) -> frozenset[tuple[str, int]]:
+        return frozenset((path, loop.line) for path, loop in self._loops() if loop_walks(loop.text, loop.targets) is Walk.STEPS)
+
+    def _loops(self) -> Iterator[tuple[str, Region]]:
+        """The project's loops with the files that they are in."""
+        for file in self._evaluator.index.files:
+            for function in file.functions:
+                yield from ((file.path, region) for region in function.regions if region.kind == RegionKind.LOOP)
 
     def _is_called_in_blocks(self, fid: FunctionId, depth: int = BLOCKS_AWAY) -> bool:
         """Whether a loop over layers calls the function, or calls what calls it."""
@@ -116,8 +122,16 @@ class Worth:
         if loop and loop_walks(head.text, head.targets) is Walk.STEPS and not self._are_literal(fid, sizes):
             return Confidence.LIKELY  # moved before its loop it costs nobody anything
         grows = any(self._grows(fid, node) for node in sizes)
+        if self.grows_in_steps(fid, region, sizes):
+            return Confidence.LIKELY
         large = grows or self._is_large(fid, sizes) or (square and not self._are_literal(fid, sizes))
         return Confidence.LIKELY if large and launches >= LEAST else Confidence.POSSIBLE
+
+    def grows_in_steps(self, fid: FunctionId, region: int, sizes: Sequence[int]) -> bool:
+        """Whether a size follows the tokens of a request whose steps, a loop over them seen, come by: it is the same in all of them."""
+        chain = self._heats.site(fid, region).chain
+        stepped = bool(chain) and (chain[0].path, chain[0].line) in self._loops_over_steps
+        return stepped and any(self._grows(fid, node) for node in sizes)
 
     def _is_paced(self, fid: FunctionId, region: int) -> bool:
         """Whether a name on the way says that the work is done where it is needed only: `_extend_table_if_needed`."""
