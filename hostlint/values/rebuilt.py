@@ -130,12 +130,14 @@ class Rebuilt:
         return Verdict(Steady.VARIES) if why is None else Verdict(Steady.LOOP, why or "every block gets the same")
 
     def _is_costly(self, fid: FunctionId, call: Call, sizes: Sequence[int]) -> bool:
-        """Whether more than one small index is at stake: every block or a loop makes it, or a mask or table is computed from it alone."""
+        """Whether more than one small index is at stake: every block or a loop makes it, it grows, or a table is computed from it."""
         name = call.chain.rpartition(".")[2]
         if name not in INDICES or self._constancy.step_loop(fid, call.region) or self._worth.is_in_blocks(fid, call.region):
             return True
-        if self._worth.grows_in_steps(fid, call.region, sizes):
-            return True
+        return self._worth.grows_in_steps(fid, call.region, sizes) or self._makes_table(fid, call)
+
+    def _makes_table(self, fid: FunctionId, call: Call) -> bool:
+        """Whether a mask or a table is computed from the index alone."""
         nodes: Any = self._evaluator.graph_of(fid).nodes
         same = {call.node}  # the index, seen as another shape or type
         for place in range(call.node + 1, len(nodes)):
