@@ -1013,3 +1013,29 @@ def test_the_hosts_variant_of_an_imported_kernel_is_cold() -> None:
             model(t)
             move(t)
     """)
+
+
+@pytest.mark.parametrize(("name", "level"), [("_denoise_one_clip", "request"), ("denoise_part", "request"), ("_advance_one_step", "loop")])
+def test_a_clip_whose_steps_are_taken_a_call_away_is_a_request(name: str, level: str) -> None:
+    assert not differences(main=f"""
+    class Stage:
+        def run(self, state):
+            for part in state.schedule:
+                probe()  # {level}
+                latents = self.{name}(part)
+                self.keep(latents)
+            return latents
+
+        def {name}(self, part):
+            self.scheduler.set_timesteps(part.steps)
+            return self._loop(part)
+
+        def _loop(self, part):
+            for t in part.timesteps:
+                part = self.transformer(part, t)
+                probe()  # loop
+            return part
+
+        def keep(self, latents):
+            probe()  # {level.replace("loop", "call")}
+    """)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from hostlint.index import FunctionId
 
 _DEVICE_WORK = frozenset({"cuda", "to", "backward"})
+LOOPS_AWAY = 2  # calls between a function that is named after all the steps and the loop that takes them
 
 
 class LoopKind(IntEnum):
@@ -225,10 +226,14 @@ class StepLoops:
         name = words.last_name(shape.outline.calls[edge.call_index].chain) if edge.call_index >= 0 else ""
         return words.names_rate(name) and not (words.names_denoising(name) and self._walks_steps(edge.callee))
 
-    def _walks_steps(self, fid: FunctionId) -> bool:
-        """Whether the function's own loop takes the steps, so that one call is a whole request of them."""
+    def _walks_steps(self, fid: FunctionId, depth: int = LOOPS_AWAY) -> bool:
+        """Whether a loop of the function, or of what it calls outside of any, takes the steps: one call is a whole request of them."""
         shape = self._shapes.get(fid)
-        return shape is not None and any(shape.walk(loop) is Walk.STEPS and self._reaches(shape, loop) for loop in shape.loops())
+        if shape is None or fid not in self._hides:
+            return False
+        if any(shape.walk(loop) is Walk.STEPS and self._reaches(shape, loop) for loop in shape.loops()):
+            return True
+        return depth > 0 and any(self._walks_steps(edge.callee, depth - 1) for edge in shape.edges.get(0, ()))
 
     def _feeds_device(self, shape: Shape, loop: int) -> bool:
         """Whether batches go to the device in the loop: it is their source, not a name that it binds, that says so."""
