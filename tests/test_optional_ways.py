@@ -61,3 +61,46 @@ def test_a_denoiser_that_nobody_is_seen_to_call_is_given_its_arguments() -> None
 @pytest.mark.parametrize("more", ["coords = self.rope.scaled(coords)", "coords = self.rope.coords(8, x.device)"])
 def test_what_a_step_calls_as_well_is_not(more: str) -> None:
     assert lines("timestep, coords=None", more, CALL.format(given="rows")) == [10]
+
+
+HANDED_ON = """\
+import torch
+from torch import nn
+
+
+def spans(shape, mask=None):
+    {body}
+    return lengths
+
+
+class Masked(nn.Module):
+    def _mask(self, x, indices=None, mask=None):
+        return spans(x.shape, mask=mask), spans(x.shape)
+
+    def forward(self, x, {params}):
+        return self._mask(x, {given})
+"""
+
+BODIES = [
+    "lengths = mask.sum(-1).tolist() if mask is not None else [shape[1]] * shape[0]",
+    "lengths = [shape[1]] * shape[0] if mask is None else mask.sum(-1).tolist()",
+    "lengths = mask is not None and bool(mask.all())",
+    "lengths = mask is None or bool(mask.all())",
+    "if mask is not None:\n        lengths = mask.sum(-1).tolist()\n    else:\n        lengths = [shape[1]] * shape[0]",
+]
+
+
+@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize(
+    ("params", "given", "told"),
+    [
+        ("indices=None", "indices=indices", False),
+        ("indices=None", "indices=indices, mask=None", False),
+        ("mask=None", "mask=mask", True),  # whoever runs the module may give it
+        ("mask: torch.Tensor", "mask=mask", True),
+    ],
+)
+def test_what_nobody_hands_in_is_handed_on_by_nobody(body: str, params: str, given: str, told: bool) -> None:
+    findings, errors = scan_text(HANDED_ON.format(body=body, params=params, given=given), "masked.py")
+    assert not errors
+    assert bool([finding for finding in findings if finding.code.startswith("HL1")]) is told

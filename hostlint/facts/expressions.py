@@ -9,6 +9,7 @@ from hostlint.facts.chains import OPAQUE, chain, element_chains, iterated_chain
 from hostlint.facts.dispatch import lower, lowers
 from hostlint.facts.graph import Op, SiteKind
 from hostlint.facts.guards import guard_of
+from hostlint.facts.off import off_by_default
 from hostlint.facts.refinements import refine
 from hostlint.facts.schema import RegionKind
 
@@ -132,10 +133,10 @@ def _operands(b: FunctionBuilder, node: ast.BoolOp, tested: str) -> int:
             start, before = len(b.bound), dict(b.env) if b.env is not None else None
         if not last:
             refine(b, part, word == "and")
-            guard = guard_of(part, b.file.switches, held=b.held)
+            guard = guard_of(part, b.file.switches, held=b.held, off=off_by_default(b))
             kind = guard.then if word == "and" else guard.other
             if kind is not None:
-                b.open_region(kind, part.lineno, guard.text)
+                b.open_region(kind, part.lineno, guard.text, guard.names)
     b.region = region
     b.settle(node.lineno, before, start)
     return b.add(Op.BOOL, node.lineno, word, tuple(operands))
@@ -181,7 +182,7 @@ def _choice(b: FunctionBuilder, node: ast.IfExp) -> int:
     lower_test(b, node.test, "if")
     before = b.env
     results, after = [], []
-    guard = guard_of(node.test, b.file.switches, frozenset(param.name for param in b.params), b.held)
+    guard = guard_of(node.test, b.file.switches, frozenset(param.name for param in b.params), b.held, off_by_default(b))
     for arm, holds, kind in ((node.body, True, guard.then), (node.orelse, False, guard.other)):
         b.env = dict(before) if before is not None else None
         refine(b, node.test, holds)

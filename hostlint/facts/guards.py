@@ -98,10 +98,14 @@ def _by_words(
     off: Collection[str],
 ) -> Guard:
     """The guard that the test is as it is written."""
-    guard = _classify(node, rest, parameters, switches, where, bound)
-    name, asks = option(node.test, off)
+    return _where_asked(_classify(node, rest, parameters, switches, where, bound), node.test, off)
+
+
+def _where_asked(guard: Guard, test: ast.expr, off: Collection[str]) -> Guard:
+    """The guard with the branch that needs an argument which is off by default, or that runs only while a model trains."""
+    name, asks = option(test, off)
     if not asks or (guard is not NOTHING and guard.names[:1] != (name,)):
-        return _while_training(guard, node.test)
+        return _while_training(guard, test)
     text = guard.text or f"only where {name} is given"
     if asks > 0:
         return Guard(RegionKind.OPTION, guard.other, text, guard.names or (name,)) if guard.then is None else guard
@@ -142,11 +146,12 @@ def guard_of(
     switches: Collection[str] = (),
     parameters: frozenset[str] = frozenset(),
     held: Callable[[str], ast.expr | None] = lambda _: None,
+    off: Collection[str] = (),
 ) -> Guard:
     """The guard that an operand of `and` or `or` is for the operands after it, or the test of a conditional expression for its arms."""
     spelled = written_out(test, held)
-    found = _while_training(_guard_of(test, switches, parameters), test)
-    return _while_training(_guard_of(spelled, switches, parameters), spelled) if found is NOTHING and spelled is not test else found
+    found = _where_asked(_guard_of(test, switches, parameters), test, off)
+    return _where_asked(_guard_of(spelled, switches, parameters), spelled, off) if found is NOTHING and spelled is not test else found
 
 
 def _guard_of(test: ast.expr, switches: Collection[str], parameters: frozenset[str]) -> Guard:

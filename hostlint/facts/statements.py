@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, cast
+from typing import Any
 
 from hostlint.facts.assignments import annotated, assign, augmented, bind, delete
 from hostlint.facts.bindings import assign_target, close_loop, names_of
@@ -16,8 +16,9 @@ from hostlint.facts.functions import declare_class, declare_function
 from hostlint.facts.graph import Op, SiteKind
 from hostlint.facts.guards import NOTHING, Guard, classify
 from hostlint.facts.imports import import_names
+from hostlint.facts.off import off_by_default
 from hostlint.facts.refinements import refine
-from hostlint.facts.schema import Param, RegionKind
+from hostlint.facts.schema import RegionKind
 from hostlint.facts.trees import walk
 
 Lowering = Callable[[FunctionBuilder, Any], None]
@@ -92,7 +93,7 @@ def _if(b: FunctionBuilder, node: ast.If, rest: Sequence[ast.stmt]) -> None:
     bound = b.loops[-1].binds if b.loops else frozenset()
     guard = NOTHING
     if b.env is not None:
-        guard = classify(node, rest, parameters, b.file.switches, b.qualname, bound, _off(b), b.held)
+        guard = classify(node, rest, parameters, b.file.switches, b.qualname, bound, off_by_default(b), b.held)
         if guard.names and guard.names[0] not in parameters and b.holds_element(guard.names[0]):
             guard = NOTHING
     before = dict(b.env) if b.env is not None else None
@@ -105,33 +106,6 @@ def _if(b: FunctionBuilder, node: ast.If, rest: Sequence[ast.stmt]) -> None:
     after_other = b.env
     b.env = b.join(node.lineno, [after_body, after_other])
     _guard_rest(b, node, guard, after_body, after_other)
-
-
-def _off(b: FunctionBuilder) -> frozenset[str]:
-    """The parameters that are None or False by default, and what they were given; attributes that construction sets to such a parameter."""
-    env = b.env or {}
-    off = (param.name for param in b.params if _default(b, param) in (("NoneType", None), ("bool", False)))
-    if b.off_attributes is None:
-        b.off_attributes = frozenset(_off_attributes(b))
-    given = {name for name in off if b.nodes[env.get(name, 0)][0] == Op.PARAM}
-    return frozenset(given.union(name for name in b.off_attributes if name not in env))
-
-
-def _default(b: FunctionBuilder, param: Param) -> tuple[object, ...]:
-    """The type and value of a default that is a constant."""
-    node = b.file.functions[b.parent].nodes[param.default] if param.default >= 0 else (-1,)
-    return node[2:] if node[0] == Op.CONST else ()
-
-
-def _off_attributes(b: FunctionBuilder) -> Iterator[str]:
-    """`self.check` of a method, where `__init__` takes it from an argument that is False by default."""
-    if b.owner < 0 or not b.self_name or b.name == "__init__":
-        return
-    for name, function, value, _ in b.file.classes[b.owner].attributes:
-        made = b.file.functions[function]
-        node = made.nodes[value] if made.name == "__init__" else (-1,)
-        if node[0] == Op.PARAM and _default(made, made.params[cast("int", node[2])]) == ("bool", False):
-            yield f"{b.self_name}.{name}"
 
 
 def _arm(b: FunctionBuilder, body: Sequence[ast.stmt], kind: RegionKind | None, guard: Guard) -> None:

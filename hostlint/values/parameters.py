@@ -307,9 +307,10 @@ def _is_hot(evaluator: Evaluator, caller: Caller) -> bool:
     return evaluator.surroundings.is_hot(caller.caller, region)
 
 
-def asked_for(evaluator: Evaluator, fid: FunctionId, names: Sequence[str]) -> bool:
+def asked_for(evaluator: Evaluator, fid: FunctionId, names: Sequence[str], depth: int = HANDED_ON) -> bool:
     """Whether a call on a step's path may set one of these parameters, which are off by default; it may where none is seen, or many, or
-    one that is written for any model. A switch of checks is set only where a call says so."""
+    one that is written for any model. A switch of checks is set only where a call says so; what another function hands on is set where
+    that function's calls set it."""
     if "." in names[0]:
         return _is_switched_on(evaluator, fid, names[0].rpartition(".")[2])
     frame = evaluator.frame(fid)
@@ -320,7 +321,14 @@ def asked_for(evaluator: Evaluator, fid: FunctionId, names: Sequence[str]) -> bo
         return any(not _is_off(value) and value.place is not Place.UNKNOWN for value in passed if value is not None)
     if not 0 < len(callers) <= MANY_CALLERS or any(caller.among > FEW for caller in callers):
         return True
-    return any(not _is_off(_passed(frame, caller, position)) for caller in callers for position in positions)
+    return any(_asks(frame, caller, position, depth) for caller in callers for position in positions)
+
+
+def _asks(frame: Frame, caller: Caller, position: int, depth: int) -> bool:
+    if _is_off(_passed(frame, caller, position)):
+        return False
+    given = _optional(frame, caller, position) if depth else ""
+    return not given or asked_for(frame.evaluator, caller.caller, [given], depth - 1)
 
 
 def _is_switched_on(evaluator: Evaluator, fid: FunctionId, name: str) -> bool:
