@@ -23,7 +23,8 @@ arguments, names of enclosing functions and what the module's objects hold inclu
 and 64 of them are held, so that a square mask for many lengths is better made once a request.
 
 ## Not flagged
-One index that is made on the device once a forward and used as it is; buffers that are written to (`zeros`, `empty`, `ones`, `full`),
+One index that is made on the device once a forward and used as it is, save one that grows with the tokens of a request whose steps a loop
+is seen to take; buffers that are written to (`zeros`, `empty`, `ones`, `full`),
 random values, `..._like`; values that depend on the loop's variable, a step
 counter or a token; positions behind a cache that grows; places under `lru_cache`, behind a test for a kept value, in `__init__`; code that
 runs once a request. Where the same place uploads host data, only that is reported (HL2).
@@ -34,7 +35,8 @@ is `possible`, and hidden unless `--min-confidence possible` asks for it.
 
 ## Evidence
 By the graph of values and the calls; the sides of a picture or grid that a function is handed as numbers (`height: int`,
-`q_size: list[int]`) are taken to stay. NVIDIA H200, torch 2.11: the factory itself does not wait; what it costs is its launches.
+`q_size: list[int]`) are taken to stay, unless a loop over data hands them over. Only a loop over a module's parts (layers, experts, heads)
+repeats work in each block; one over pieces of data (chunks, tiles, micro-batches) does not. NVIDIA H200, torch 2.11: the factory itself does not wait; what it costs is its launches.
 - `torch.arange(10, device=d)`: free
 
 ## How to confirm
