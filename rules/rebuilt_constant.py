@@ -36,7 +36,8 @@ is `possible`, and hidden unless `--min-confidence possible` asks for it.
 ## Evidence
 By the graph of values and the calls; the sides of a picture or grid that a function is handed as numbers (`height: int`,
 `q_size: list[int]`) are taken to stay, unless a loop over data hands them over. Only a loop over a module's parts (layers, experts, heads)
-repeats work in each block; one over pieces of data (chunks, tiles, micro-batches) does not. NVIDIA H200, torch 2.11: the factory itself does not wait; what it costs is its launches.
+repeats work in each block; one over pieces of data (chunks, tiles, micro-batches) does not.
+NVIDIA H200, torch 2.11: the factory itself does not wait; what it costs is its launches.
 - `torch.arange(10, device=d)`: free
 
 ## How to confirm
