@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from hostlint.facts.schema import RegionKind
 from hostlint.model import HeatLevel
-from hostlint.values.parameters import asked_for, left_out
+from hostlint.values.asked import asked_for, left_out
 
 if TYPE_CHECKING:
     from hostlint.index import FunctionId

@@ -104,3 +104,34 @@ def test_what_nobody_hands_in_is_handed_on_by_nobody(body: str, params: str, giv
     findings, errors = scan_text(HANDED_ON.format(body=body, params=params, given=given), "masked.py")
     assert not errors
     assert bool([finding for finding in findings if finding.code.startswith("HL1")]) is told
+
+
+TOKENS = """\
+import torch
+from torch import nn
+
+
+class Reader(nn.Module):
+    def forward(self, ids, pixels=None, mask=None):
+        if pixels is not None:
+            ids = ids + pixels[pixels > 0]  # line 8
+        return self.inner(ids, mask=mask)
+
+    def inner(self, ids, mask=None):
+        if mask is not None:
+            ids = ids * mask.max().item()  # line 13
+        return ids
+
+    def generate(self, ids, pixels, mask, count):
+        for _ in range(count):
+            ids = self(ids, pixels=pixels, mask=mask)
+            {last}
+        return ids
+"""
+
+
+@pytest.mark.parametrize(("last", "told"), [("pixels = None", [13]), ("mask = None", [8]), ("pixels = mask = None", []), ("pass", [8, 13])])
+def test_what_a_loop_gives_in_its_first_pass_alone_is_no_steps_work(last: str, told: list[int]) -> None:
+    findings, errors = scan_text(TOKENS.replace("{last}", last), "reader.py")
+    assert not errors
+    assert [finding.span.line for finding in findings if finding.code.startswith("HL1")] == told

@@ -1,8 +1,12 @@
 """Tables of schedules that each step converts again."""
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from hostlint.engine import ScanRequest, raw_scan
+from hostlint.project import SourceFile
 from hostlint.scan import scan_text
 
 SOURCE = """\
@@ -68,3 +72,41 @@ def test_what_no_step_converts_is_silent(helper: str, line: str) -> None:
 def test_a_loop_over_schedulers_has_another_table_in_each_pass() -> None:
     each = SOURCE.replace("for i, t in enumerate(scheduler.timesteps):", "for i, scheduler in enumerate(kept):")
     assert told(line="x = x * scheduler.sigmas.to(x.device)[i]", source=each) == []
+
+
+PACKAGE = {
+    "scheduler": """\
+import torch
+
+
+class Karras:
+    def set_timesteps(self, steps, device=None):
+        self.timesteps = torch.arange(steps).to(device)
+""",
+    "pipeline": """\
+from scheduler import Karras
+
+
+class Pipeline:
+    def __init__(self, unet, scheduler: Karras):
+        self.unet = unet
+        self.scheduler = scheduler
+
+    def __call__(self, x, steps, device):
+        self.scheduler.set_timesteps({given})
+        for t in self.scheduler.timesteps:
+            before = 1.0 if t > 0 else 0.0  # line 12
+            x = self.unet(x, t) * before
+        return x
+""",
+}
+
+
+@pytest.mark.parametrize(("given", "lines"), [("steps", []), ("steps, device=device", [12]), ("steps, device", [12])])
+def test_a_schedule_that_is_asked_for_without_a_device_stays_on_the_host(given: str, lines: list[int]) -> None:
+    files = tuple(
+        SourceFile(f"{name}.py", Path(f"{name}.py"), True, name, text.replace("{given}", given)) for name, text in PACKAGE.items()
+    )
+    raw = raw_scan(ScanRequest(Path(), files))
+    assert not raw.errors
+    assert [one.span.line for one in raw.findings if one.code == "HL103"] == lines

@@ -54,6 +54,8 @@ def _attribute(frame: Frame, base: Value, name: str) -> Value:
     if base.is_tensor:
         return _of_tensor(frame, base, name)
     detail = base.detail
+    if name in SCHEDULES and isinstance(detail, Instance) and _is_host_schedule(frame, detail):
+        return _schedule(frame, name)
     if isinstance(detail, (Instance, Super)):
         return _of_instance(frame, base, detail.klass, name, is_super=isinstance(detail, Super))
     if isinstance(detail, Class):
@@ -242,6 +244,11 @@ def _of_unknown(frame: Frame, base: Value, name: str) -> Value:
     if name in SCHEDULES:
         return _schedule(frame, name)
     return Value(Place.UNKNOWN, detail=Method(base, name))
+
+
+def _is_host_schedule(frame: Frame, owner: Instance) -> bool:
+    """Whether this file asks for another's timesteps without a device, whatever others ask of the same class."""
+    return owner.klass[0] != frame.fid[0] and frame.evaluator.schedules_on_device(frame.fid[0]) is False
 
 
 def _schedule(frame: Frame, name: str) -> Value:

@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from hostlint.facts.graph import Op
-from hostlint.facts.schema import LEFT_OUT, FunctionFlag, FunctionOutline, Param
+from hostlint.facts.schema import FunctionFlag, FunctionOutline, Param
 from hostlint.heat.nature import is_unused
-from hostlint.heat.seldom import is_check
 from hostlint.model import Confidence
 from hostlint.values import annotated, movers
 from hostlint.values.conventions import MODELS, SHAPES, conventional
@@ -21,14 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hostlint.facts.graph import Node
-    from hostlint.index import FunctionId
     from hostlint.values.evaluator import Caller, Evaluator, Frame
 
 MANY_CALLERS = 24
-INPUTS = re.compile(r"^(input_ids|inputs?(_embeds)?|hidden_states|pixel_values\w*|input_(features|values)|tokens?|token_ids|x)$")
-FEW = 4  # functions that one call may run, and its author have in mind
 TIME = re.compile(r"^(\w+_)?(timesteps?|time_?steps?|sigmas?|noise_level)$|^t$|^times?$")
-HANDED_ON = 3  # functions that hand a parameter on
 # Calls that are given a function to call later: their arguments are not, or not in these places, its own.
 HANDERS_ON = frozenset(
     (
@@ -48,7 +43,7 @@ def parameter(frame: Frame, position: int) -> Value:
     if param.kind in {"*", "**"}:
         return Value(Place.PYTHON, detail=ListOf(UNKNOWN))
     if frame.given is not None:
-        return _narrowed(frame.given[position], _declared(frame, position, param))
+        return _narrowed(frame.given[position], declared_value(frame, position, param))
     return _general(frame, position, param)
 
 
@@ -59,7 +54,7 @@ def _narrowed(given: Value, declared: Value) -> Value:
     return given
 
 
-def _declared(frame: Frame, position: int, param: Param) -> Value:
+def declared_value(frame: Frame, position: int, param: Param) -> Value:
     """What the annotation says; without one, what the function does with the parameter."""
     if param.annotation:
         return annotated.value_of(param.annotation, frame.evaluator.index, *frame.fid)
@@ -68,7 +63,7 @@ def _declared(frame: Frame, position: int, param: Param) -> Value:
 
 
 def _general(frame: Frame, position: int, param: Param) -> Value:
-    declared = _declared(frame, position, param)
+    declared = declared_value(frame, position, param)
     conventions = frame.evaluator.conventions
     if param.name in conventions.device_names:
         return conventional(f"`{param.name}` is named in `device-names`")
@@ -104,7 +99,7 @@ def _by_convention(frame: Frame, param: Param, declared: Value) -> Value | None:
 
 def _conventional(frame: Frame, param: Param, declared: Value) -> Value | None:
     evaluator, outline = frame.evaluator, frame.outline
-    default = _default(frame, param)
+    default = default_value(frame, param)
     if default is not None and default.place is Place.PYTHON and not is_none(default):
         return None
     is_self = param is outline.params[0] and outline.owner < 0  # of a function that is put in the place of a forward
@@ -139,7 +134,7 @@ def is_module_call(frame: Frame, outline: FunctionOutline) -> bool:
     return outline.name == "forward" and outline.owner >= 0 and frame.evaluator.index.is_nn_module((frame.fid[0], outline.owner))
 
 
-def _default(frame: Frame, param: Param) -> Value | None:
+def default_value(frame: Frame, param: Param) -> Value | None:
     if param.default < 0:
         return None
     node = frame.evaluator.graph_of((frame.fid[0], frame.outline.parent)).nodes[param.default]
@@ -163,15 +158,15 @@ def _from_callers(frame: Frame, position: int) -> Value:
         return UNKNOWN
     if frame.fuel <= 0:
         return UNKNOWN
-    values = [_passed(frame, caller, position) for caller in callers if caller.caller != frame.fid and not _tries(frame, caller, position)]
+    values = [passed_by(frame, one, position) for one in callers if one.caller != frame.fid and not _tries(frame, one, position)]
     return _join_passed([value for value in values if value is not None])
 
 
 def _tries(frame: Frame, caller: Caller, position: int) -> bool:
     """Whether a call beside any step shows a module host tensors: what builds a module tries it with what is at hand."""
-    if not is_module_call(frame, frame.outline) or _is_hot(frame.evaluator, caller):
+    if not is_module_call(frame, frame.outline) or is_hot_call(frame.evaluator, caller):
         return False
-    value = _passed(frame, caller, position)
+    value = passed_by(frame, caller, position)
     return value is not None and value.place is Place.HOST
 
 
@@ -188,7 +183,7 @@ def _join_passed(values: list[Value]) -> Value:
     return result
 
 
-def _passed(frame: Frame, caller: Caller, position: int) -> Value | None:
+def passed_by(frame: Frame, caller: Caller, position: int) -> Value | None:
     """The argument of one call for a parameter; None where the call leaves the default in place."""
     evaluator = frame.evaluator
     outline = evaluator.index.function(caller.caller)
@@ -202,10 +197,10 @@ def _passed(frame: Frame, caller: Caller, position: int) -> Value | None:
     param = frame.outline.params[position]
     argument = dict(keywords).get(param.name, -1)
     if argument < 0:
-        slot = position - _offset(frame.outline)
+        slot = position - self_offset(frame.outline)
         argument = arguments[slot] if 0 <= slot < len(arguments) and param.kind == "positional" else -1
     if argument < 0:
-        return UNKNOWN if starred else _default(frame, param)
+        return UNKNOWN if starred else default_value(frame, param)
     if any(nodes[part][0] == Op.STAR for part in arguments):
         return UNKNOWN
     passing = evaluator.frame(caller.caller, frame.fuel - 1)
@@ -222,130 +217,10 @@ def _whole(nodes: Sequence[Node], node: int) -> int:
     return node
 
 
-def _offset(outline: FunctionOutline) -> int:
+def self_offset(outline: FunctionOutline) -> int:
     return int(outline.owner >= 0 and not outline.flags & FunctionFlag.STATIC)
 
 
-def left_out(evaluator: Evaluator, fid: FunctionId, names: Sequence[str], depth: int = HANDED_ON) -> bool:
-    """Whether a call on a step's path is seen to leave out one of these parameters, or to pass None or a number for it; also where it
-    leaves out what another function hands on. A module whose calls nobody sees runs as it does by default, save a denoiser."""
-    frame = evaluator.frame(fid)
-    positions = [position for position, param in enumerate(frame.outline.params) if param.name in names]
-    callers = [caller for caller in evaluator.surroundings.callers(fid) if caller.certain and _is_hot(evaluator, caller)]
-    if not callers and LEFT_OUT in names and is_module_call(frame, frame.outline) and not _takes_time(frame.outline):
-        return any(_may_be_left_out(frame, position) for position in positions)
-    test = [name for name in names if name == LEFT_OUT]
-    return any(_leaves_out(frame, caller, position, depth, test) for caller in callers[:MANY_CALLERS] for position in positions)
-
-
-def _takes_time(outline: FunctionOutline) -> bool:
-    """Whether a forward is a denoiser's, which pipelines give what it takes."""
-    return any(TIME.match(param.name) for param in outline.params)
-
-
-def _may_be_left_out(frame: Frame, position: int) -> bool:
-    """Not what a model is there for, nor a number or the host's copy of something: who asks for these spares those a wait who hand them
-    over, as its own callers do."""
-    param = frame.outline.params[position]
-    default, conventions = _default(frame, param), frame.evaluator.conventions
-    if default is None or not is_none(default) or INPUTS.search(param.name):
-        return False
-    if conventions.is_host_name(param.name) or conventions.is_setting(param.name):
-        return False
-    return not _declared(frame, position, param).is_host
-
-
-def _leaves_out(frame: Frame, caller: Caller, position: int, depth: int, test: Sequence[str]) -> bool:
-    value = _passed(frame, caller, position)
-    if value is None or is_none(value) or (value.place is Place.PYTHON and value.rank0):
-        return True
-    given = _optional(frame, caller, position) if depth else ""
-    if given:
-        return left_out(frame.evaluator, caller.caller, [given, *test], depth - 1)
-    return bool(depth) and _is_dispatched(frame, caller, frame.outline.params[position].name, position - _offset(frame.outline))
-
-
-def _is_dispatched(frame: Frame, caller: Caller, name: str, slot: int) -> bool:
-    """Whether a base class hands `*args, **kwargs` on to this method of its subclass, and a call of such an object leaves the parameter
-    out."""
-    evaluator, owner = frame.evaluator, frame.evaluator.index.owner(frame.fid)
-    handing = evaluator.index.function(caller.caller)
-    if owner is None or {"*", "**"} - {param.kind for param in handing.params}:
-        return False
-    for edge in evaluator.surroundings.callers(caller.caller):
-        node = evaluator.index.function(edge.caller).calls[edge.call_index].node
-        item: Any = evaluator.graph_of(edge.caller).nodes[node] if edge.certain and node >= 0 and _is_hot(evaluator, edge) else (-1,)
-        if item[0] != Op.CALL or item[5] or slot < len(item[3]) or any(key == name for key, _ in item[4]):
-            continue
-        detail = evaluator.frame(edge.caller).value(item[2]).detail
-        if isinstance(detail, Instance) and owner in evaluator.index.mro(detail.klass):
-            return True
-    return False
-
-
-def _optional(frame: Frame, caller: Caller, position: int) -> str:
-    """The caller's own parameter that it hands on as it is, where None is its default; "" for anything else."""
-    evaluator = frame.evaluator
-    outline, graph = evaluator.index.function(caller.caller), evaluator.graph_of(caller.caller)
-    node = outline.calls[caller.call_index].node
-    if node < 0 or graph.nodes[node][0] != Op.CALL:
-        return ""
-    _, _, _, arguments, keywords, _ = graph.nodes[node]
-    slot = position - _offset(frame.outline)
-    by_name = dict(cast("tuple[tuple[str, int], ...]", keywords)).get(frame.outline.params[position].name, -1)
-    placed = cast("tuple[int, ...]", arguments)
-    given = by_name if by_name >= 0 else placed[slot] if 0 <= slot < len(placed) else -1
-    if given < 0 or graph.nodes[given][0] != Op.PARAM:
-        return ""
-    param = outline.params[cast("int", graph.nodes[given][2])]
-    default = evaluator.graph_of((caller.caller[0], outline.parent)).nodes[param.default] if param.default >= 0 else (-1,)
-    return param.name if default[0] == Op.CONST and default[2] == "NoneType" else ""
-
-
-def _is_hot(evaluator: Evaluator, caller: Caller) -> bool:
+def is_hot_call(evaluator: Evaluator, caller: Caller) -> bool:
     region = evaluator.index.function(caller.caller).calls[caller.call_index].region
     return evaluator.surroundings.is_hot(caller.caller, region)
-
-
-def asked_for(evaluator: Evaluator, fid: FunctionId, names: Sequence[str], depth: int = HANDED_ON) -> bool:
-    """Whether a call on a step's path may set one of these parameters, which are off by default; it may where none is seen, or many, or
-    one that is written for any model. A switch of checks is set only where a call says so; what another function hands on is set where
-    that function's calls set it."""
-    if "." in names[0]:
-        return _is_switched_on(evaluator, fid, names[0].rpartition(".")[2])
-    frame = evaluator.frame(fid)
-    positions = [position for position, param in enumerate(frame.outline.params) if param.name in names]
-    callers = [caller for caller in evaluator.surroundings.callers(fid) if caller.certain and _is_hot(evaluator, caller)]
-    if is_check(names[0]):
-        passed = (_passed(frame, caller, position) for caller in callers[:MANY_CALLERS] for position in positions)
-        return any(not _is_off(value) and value.place is not Place.UNKNOWN for value in passed if value is not None)
-    if not 0 < len(callers) <= MANY_CALLERS or any(caller.among > FEW for caller in callers):
-        return True
-    return any(_asks(frame, caller, position, depth) for caller in callers for position in positions)
-
-
-def _asks(frame: Frame, caller: Caller, position: int, depth: int) -> bool:
-    if _is_off(_passed(frame, caller, position)):
-        return False
-    given = _optional(frame, caller, position) if depth else ""
-    return not given or asked_for(frame.evaluator, caller.caller, [given], depth - 1)
-
-
-def _is_switched_on(evaluator: Evaluator, fid: FunctionId, name: str) -> bool:
-    """Whether objects may have the attribute set that construction takes from an argument which is False by default: where another method
-    sets it, no construction is seen, one sets it, or configurations do."""
-    index, owner = evaluator.index, evaluator.index.owner(fid)
-    stores = index.attribute_stores(owner, name) if owner is not None else []
-    if len(stores) != 1:
-        return True
-    made, node, _ = stores[0]
-    frame = evaluator.frame(made)
-    item = frame.graph.nodes[node]
-    calls = [one for one in evaluator.surroundings.callers(made) if one.certain and not is_unused(index.files[one.caller[0]])]
-    if item[0] != Op.PARAM or not calls or len(calls) > MANY_CALLERS or frame.outline.decorators:  # a decorator keeps a configuration
-        return True
-    return any(not _is_off(_passed(frame, call, cast("int", item[2]))) for call in calls)
-
-
-def _is_off(value: Value | None) -> bool:
-    return value is None or is_none(value) or (isinstance(value.detail, Literal) and value.detail.value is False)
