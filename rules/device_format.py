@@ -9,6 +9,8 @@ postfix of a progress bar is built on every step, whatever interval the bar is d
 - Build the text behind the logging guard: `if step % N == 0:` or `if log.isEnabledFor(logging.DEBUG):`.
 - Pass the tensor lazily: `log.debug("loss %s", loss.detach())` reads nothing while debug is off (and reads when it is on).
 - Show the value of the step before, copied to a pinned slot.
+- The message of a check (`check(ok, f"{count} tokens")`): put it together where the check fails, in an `if` or, where the check takes a
+  function, by a `lambda`.
 
 `hostlint fix` puts a debug line whose text holds a device value under `if log.isEnabledFor(logging.DEBUG):`, which the logger would ask
 itself: the text stays as it is, where lazy arguments would print a tensor in another form and keep it alive in the record. Exact where
@@ -34,12 +36,14 @@ NVIDIA H200, torch 2.11:
 """
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
 from hostlint.fix.debug_lines import guarded_debug_line
 from hostlint.model import Applicability
 from hostlint.rule import Example, Problem, Rule
+from hostlint.syntax import around, function
 from hostlint.wording import when, whole
 
 if TYPE_CHECKING:
@@ -47,11 +51,23 @@ if TYPE_CHECKING:
 
     from hostlint.facts.fact import Fact
 
+OFTEN = "build the text every N steps or behind the log level, or show the value of the step before"
+FAILED = "put it together only where the check fails: a `lambda: f'...'` where the check takes a function, else an `if` around the two"
+CHECK = re.compile(r"(^|_)(checks?|asserts?|require|ensure|expect|verify)(_|$)")
+
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
     words = "is put into text" if fact.call == "f-string" else "puts a device value into text"
     waiting = f"`{whole(node)}` {words} {when(fact)}, and the host waits for it"
-    return Problem(f"{waiting}; build the text every N steps or behind the log level, or show the value of the step before")
+    return Problem(f"{waiting}; {FAILED if _is_of_check(fact, node) else OFTEN}")
+
+
+def _is_of_check(fact: Fact, node: cst.BaseExpression) -> bool:
+    """Whether the text is handed to a check beside what it checks, and made whether or not that fails."""
+    import libcst as cst
+
+    calls = [part for part in around(fact, node) if isinstance(part, cst.Call)]
+    return any(len(call.args) > 1 and CHECK.search(function(call)) for call in calls)
 
 
 RULE = Rule(

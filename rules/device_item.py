@@ -9,6 +9,8 @@ and the device idles until Python has queued work again. At most the smaller of 
   float sum, float32 and bf16 do not; without `detach` the graph of every step stays alive.
 - A log line: read it behind `step % N == 0`, in the same window as the other values.
 - A schedule: `.tolist()` once before the loop, then index the list with the host's step counter.
+- A size (`torch.empty(lengths.sum().item())`, `max_len = lengths.max().item()`): the host's copy of the lengths, which it had before
+  they were uploaded, or a bound that is always enough; several sizes in one `.tolist()`.
 - A stop test: every N tokens, or read the flag of the step before from a pinned slot after its event, and drop the overshoot.
 
 `hostlint fix` does these moves where a read is alone in its way:
@@ -51,6 +53,7 @@ NVIDIA H200, torch 2.11:
 """
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
@@ -60,7 +63,7 @@ from hostlint.fix.reads import moved_read
 from hostlint.fix.row_reads import row_read
 from hostlint.model import Applicability
 from hostlint.rule import Example, Problem, Rule
-from hostlint.syntax import function, parsed, walk
+from hostlint.syntax import around, function, parsed, walk
 from hostlint.wording import receiver, text, waits, whole
 
 if TYPE_CHECKING:
@@ -69,6 +72,16 @@ if TYPE_CHECKING:
     from hostlint.facts.fact import Fact
     from hostlint.fix.place import Place
     from hostlint.model import Fix
+
+SIZED = frozenset({
+    "empty", "zeros", "ones", "full", "arange", "linspace", "rand", "randn", "eye", "new_empty", "new_zeros", "new_ones", "new_full",
+    "range", "view", "reshape", "expand", "repeat", "split", "narrow", "resize_",
+})  # fmt: skip
+LENGTH = re.compile(r"(^|_)(max|longest)_?(seq_?)?(lens?|lengths?|sizes?|seqlens?)(_|$)")
+AT_ONCE = (
+    "a size is needed at once: take it from the host's copy of the lengths, or a bound that is always enough; "
+    "several sizes in one `.tolist()`"
+)
 
 
 def check(fact: Fact, node: cst.BaseExpression) -> Problem | None:
@@ -91,7 +104,20 @@ def _instead(fact: Fact, node: cst.BaseExpression, subject: str) -> str:
             return "keep the index a tensor (`gather`, `index_select`), or let the host look one step late"
         case cst.Call(func=cst.Attribute(value=cst.Subscript(value=table))):
             return f"if `{text(table)}` stays the same over the steps, `.tolist()` it once before the loop; else {later}"
-    return later
+    return AT_ONCE if _is_size(fact, node) else later
+
+
+def _is_size(fact: Fact, node: cst.BaseExpression) -> bool:
+    """Whether the number decides how large something is: an argument of what makes or shapes tensors, or named as a longest length."""
+    import libcst as cst
+
+    for part in around(fact, node):
+        match part:
+            case cst.Call() if function(part) in SIZED:
+                return True
+            case cst.Assign(targets=[cst.AssignTarget(target=target)]) if LENGTH.search(text(target)):
+                return True
+    return False
 
 
 def _is_summed(fact: Fact) -> bool:

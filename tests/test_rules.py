@@ -350,3 +350,36 @@ def test_long_source_is_cut_in_the_middle() -> None:
     assert words.endswith("]).item()")
     assert len(words) <= wording.LONGEST_QUOTE
     assert wording.short("x.item()") == "x.item()"
+
+
+CURES = """\
+import torch
+from torch import nn
+
+
+def verify(ok, message):
+    if not ok:
+        raise ValueError(message)
+
+
+class Net(nn.Module):
+    def forward(self, x: torch.Tensor, lengths: torch.Tensor):
+        {line}
+        return x
+"""
+
+
+@pytest.mark.parametrize(("line", "words"), [
+    ("max_seqlen = lengths.max().item()", "a size is needed at once"),
+    ("x = x + torch.zeros((int(lengths.sum().item()), 4), device=x.device)", "a size is needed at once"),
+    ("x = x.view(lengths.max().item(), -1)", "a size is needed at once"),
+    ("shown = lengths.float().mean().item()", "read it after the loop"),
+    ("maximum = lengths.max().item()", "read it after the loop"),
+    ('verify(x.numel() == 4, f"tokens: {lengths}")', "only where the check fails"),
+    ('torch._check_with(ValueError, x.numel() == 4, f"tokens: {lengths}")', "only where the check fails"),
+    ('print(x.numel(), f"tokens: {lengths}")', "every N steps"),
+])  # fmt: skip
+def test_the_cure_fits_what_the_value_is_for(line: str, words: str) -> None:
+    findings, errors = scan_text(CURES.replace("{line}", line), "net.py")
+    assert not errors
+    assert [words in finding.message for finding in findings if finding.code in ("HL101", "HL106")] == [True]
