@@ -68,25 +68,25 @@ import torch
 from torch import nn
 
 
-def spans(shape, mask=None):
+def spans(shape, attention_mask=None):
     {body}
     return lengths
 
 
 class Masked(nn.Module):
-    def _mask(self, x, indices=None, mask=None):
-        return spans(x.shape, mask=mask), spans(x.shape)
+    def _mask(self, x, indices=None, attention_mask=None):
+        return spans(x.shape, attention_mask=attention_mask), spans(x.shape)
 
     def forward(self, x, {params}):
         return self._mask(x, {given})
 """
 
 BODIES = [
-    "lengths = mask.sum(-1).tolist() if mask is not None else [shape[1]] * shape[0]",
-    "lengths = [shape[1]] * shape[0] if mask is None else mask.sum(-1).tolist()",
-    "lengths = mask is not None and bool(mask.all())",
-    "lengths = mask is None or bool(mask.all())",
-    "if mask is not None:\n        lengths = mask.sum(-1).tolist()\n    else:\n        lengths = [shape[1]] * shape[0]",
+    "lengths = attention_mask.sum(-1).tolist() if attention_mask is not None else [shape[1]] * shape[0]",
+    "lengths = [shape[1]] * shape[0] if attention_mask is None else attention_mask.sum(-1).tolist()",
+    "lengths = attention_mask is not None and bool(attention_mask.all())",
+    "lengths = attention_mask is None or bool(attention_mask.all())",
+    "if attention_mask is not None:\n        lengths = attention_mask.sum(-1).tolist()\n    else:\n        lengths = [shape[1]] * shape[0]",
 ]
 
 
@@ -95,9 +95,9 @@ BODIES = [
     ("params", "given", "told"),
     [
         ("indices=None", "indices=indices", False),
-        ("indices=None", "indices=indices, mask=None", False),
-        ("mask=None", "mask=mask", True),  # whoever runs the module may give it
-        ("mask: torch.Tensor", "mask=mask", True),
+        ("indices=None", "indices=indices, attention_mask=None", False),
+        ("attention_mask=None", "attention_mask=attention_mask", True),  # whoever runs the module may give it
+        ("attention_mask: torch.Tensor", "attention_mask=attention_mask", True),
     ],
 )
 def test_what_nobody_hands_in_is_handed_on_by_nobody(body: str, params: str, given: str, told: bool) -> None:

@@ -43,6 +43,7 @@ PACED = re.compile(
     r"update|refresh|rebuild)"
 )
 TRAINERS_AWAY = 3  # calls between what trains and the place
+TOKENS = re.compile(r"^while\b|token", re.IGNORECASE)
 BLOCKS_AWAY = 2  # calls between the loop over the blocks and the place
 
 
@@ -83,7 +84,9 @@ class Worth:
 
     @cached_property
     def _loops_over_steps(self) -> frozenset[tuple[str, int]]:
-        return frozenset((path, loop.line) for path, loop in self._loops() if loop_walks(loop.text, loop.targets) is Walk.STEPS)
+        """Not over tokens, whose passes differ in length, and none that goes on for ever, as a server's."""
+        steps = ((path, loop) for path, loop in self._loops() if loop_walks(loop.text, loop.targets) is Walk.STEPS)
+        return frozenset((path, loop.line) for path, loop in steps if not TOKENS.search(loop.text))
 
     def _loops(self) -> Iterator[tuple[str, Region]]:
         """The project's loops with the files that they are in."""
