@@ -84,8 +84,6 @@ class Masked(nn.Module):
 BODIES = [
     "lengths = attention_mask.sum(-1).tolist() if attention_mask is not None else [shape[1]] * shape[0]",
     "lengths = [shape[1]] * shape[0] if attention_mask is None else attention_mask.sum(-1).tolist()",
-    "lengths = attention_mask is not None and bool(attention_mask.all())",
-    "lengths = attention_mask is None or bool(attention_mask.all())",
     "if attention_mask is not None:\n        lengths = attention_mask.sum(-1).tolist()\n    else:\n        lengths = [shape[1]] * shape[0]",
 ]
 
