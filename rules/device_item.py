@@ -54,6 +54,7 @@ NVIDIA H200, torch 2.11:
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from hostlint.facts.kinds import FactKind
@@ -74,9 +75,10 @@ if TYPE_CHECKING:
     from hostlint.model import Fix
 
 SIZED = frozenset({
-    "empty", "zeros", "ones", "full", "arange", "linspace", "rand", "randn", "eye", "new_empty", "new_zeros", "new_ones", "new_full",
-    "range", "view", "reshape", "expand", "repeat", "split", "narrow", "resize_",
+    "empty", "zeros", "ones", "arange", "rand", "randn", "eye", "new_empty", "new_zeros", "new_ones", "range", "view", "reshape", "expand",
+    "repeat", "split", "narrow", "resize_",
 })  # fmt: skip
+FILLED = frozenset({"full", "new_full"})  # their first argument is a size, their second is not
 LENGTH = re.compile(r"(^|_)(max|longest)_?(seq_?)?(lens?|lengths?|sizes?|seqlens?)(_|$)")
 AT_ONCE = (
     "a size is needed at once: take it from the host's copy of the lengths, or a bound that is always enough; "
@@ -111,9 +113,10 @@ def _is_size(fact: Fact, node: cst.BaseExpression) -> bool:
     """Whether the number decides how large something is: an argument of what makes or shapes tensors, or named as a longest length."""
     import libcst as cst
 
-    for part in around(fact, node):
+    places = (node, *around(fact, node))
+    for inner, part in pairwise(places):
         match part:
-            case cst.Call() if function(part) in SIZED:
+            case cst.Call(args=given) if inner in given and (function(part) in SIZED or (function(part) in FILLED and inner is given[0])):
                 return True
             case cst.Assign(targets=[cst.AssignTarget(target=target)]) if LENGTH.search(text(target)):
                 return True
