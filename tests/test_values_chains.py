@@ -470,7 +470,7 @@ def sample(model, x: torch.Tensor, mask, {walked}):
 
 @pytest.mark.parametrize(("walked", "target", "confidence"), [
     ("timesteps", "t", [Confidence.LIKELY]), ("steps", "step", [Confidence.LIKELY]),
-    ("batches", "batch", []), ("microbatches", "x", []), ("new_tokens", "token", []),
+    ("batches", "batch", []), ("microbatches", "x", []), ("new_tokens", "token", []), ("steps", "token", []),
 ])  # fmt: skip
 def test_the_steps_of_a_request_share_what_grows_with_its_tokens(walked: str, target: str, confidence: list[Confidence]) -> None:
     text = CALLED.replace("{walked}", walked).replace("{target}", target)

@@ -43,7 +43,7 @@ PACED = re.compile(
     r"update|refresh|rebuild)"
 )
 TRAINERS_AWAY = 3  # calls between what trains and the place
-TOKENS = re.compile(r"^while\b|token", re.IGNORECASE)
+UNEVEN = re.compile(r"^while\b|token", re.IGNORECASE)
 BLOCKS_AWAY = 2  # calls between the loop over the blocks and the place
 
 
@@ -86,7 +86,7 @@ class Worth:
     def _loops_over_steps(self) -> frozenset[tuple[str, int]]:
         """Not over tokens, whose passes differ in length, and none that goes on for ever, as a server's."""
         steps = ((path, loop) for path, loop in self._loops() if loop_walks(loop.text, loop.targets) is Walk.STEPS)
-        return frozenset((path, loop.line) for path, loop in steps if not TOKENS.search(loop.text))
+        return frozenset((path, loop.line) for path, loop in steps if not any(map(UNEVEN.search, (loop.text, *loop.targets))))
 
     def _loops(self) -> Iterator[tuple[str, Region]]:
         """The project's loops with the files that they are in."""
@@ -125,16 +125,18 @@ class Worth:
         if loop and loop_walks(head.text, head.targets) is Walk.STEPS and not self._are_literal(fid, sizes):
             return Confidence.LIKELY  # moved before its loop it costs nobody anything
         grows = any(self._grows(fid, node) for node in sizes)
-        if self.grows_in_steps(fid, region, sizes):
+        if grows and self._is_in_steps(fid, region):
             return Confidence.LIKELY
         large = grows or self._is_large(fid, sizes) or (square and not self._are_literal(fid, sizes))
         return Confidence.LIKELY if large and launches >= LEAST else Confidence.POSSIBLE
 
     def grows_in_steps(self, fid: FunctionId, region: int, sizes: Sequence[int]) -> bool:
         """Whether a size follows the tokens of a request whose steps, a loop over them seen, come by: it is the same in all of them."""
+        return self._is_in_steps(fid, region) and any(self._grows(fid, node) for node in sizes)
+
+    def _is_in_steps(self, fid: FunctionId, region: int) -> bool:
         chain = self._heats.site(fid, region).chain
-        stepped = bool(chain) and (chain[0].path, chain[0].line) in self._loops_over_steps
-        return stepped and any(self._grows(fid, node) for node in sizes)
+        return bool(chain) and (chain[0].path, chain[0].line) in self._loops_over_steps
 
     def _is_paced(self, fid: FunctionId, region: int) -> bool:
         """Whether a name on the way says that the work is done where it is needed only: `_extend_table_if_needed`."""
