@@ -133,3 +133,17 @@ def test_what_a_loop_gives_in_its_first_pass_alone_is_no_steps_work(last: str, t
     findings, errors = scan_text(TOKENS.replace("{last}", last), "reader.py")
     assert not errors
     assert [finding.span.line for finding in findings if finding.code.startswith("HL1")] == told
+
+
+@pytest.mark.parametrize(("given", "told"), [("", False), ("exact=False", False), ("exact=True", True)])
+@pytest.mark.parametrize(
+    "line", ["same = exact and bool(x.any())", "same = not exact or bool(x.any())", "same = bool(x.any()) if exact else True"]
+)
+def test_an_operand_behind_a_switch_that_no_call_sets_is_spared(line: str, given: str, told: bool) -> None:
+    text = (
+        "import torch\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    def _ask(self, x, exact=False):\n"
+        f"        {line}\n        return same\n\n    def forward(self, x):\n        return self._ask(x, {given})\n"
+    )
+    findings, errors = scan_text(text, "net.py")
+    assert not errors
+    assert bool(findings) is told
