@@ -102,6 +102,15 @@ class Scopes:
             self._resolved[key] = self._attribute(self._name(file, head, function), rest)
         return self._resolved[key]
 
+    def in_annotation(self, file: int, dotted: str, function: int = 0) -> Symbol | None:
+        """What `dotted` means in an annotation of that function: the classes that a method's own class holds come first."""
+        owner = self.files[file].functions[function].owner
+        head, _, rest = dotted.partition(".")
+        nested = self._names_of(file).class_scopes.get(owner, {}).get(head) if owner >= 0 else None
+        if nested is not None and nested.kind is SymbolKind.CLASS:
+            return self._attribute(nested, rest)
+        return self.resolve(file, dotted, function)
+
     def defined_in(self, file: int, function: int) -> list[str]:
         """The names that the function itself defines or imports (parameters and assignments apart)."""
         nested = self._names_of(file).function_scopes.get(function, {})

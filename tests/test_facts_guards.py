@@ -578,6 +578,12 @@ PROGRAMS = {
                     self.register_buffer("mask", work())  # memo
                 if self.table is None:
                     self._build_table(work())  # memo
+                if self._best_values is None:
+                    self._estimate_best_values(work())  # memo
+                if self._best_value is None:
+                    self.estimate_best_values(work())  # memo
+                if self._values is None:
+                    self._estimate_bounds(work())  # -
     """,
     "a kept value that is returned": """
         class C:

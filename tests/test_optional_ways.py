@@ -147,3 +147,41 @@ def test_an_operand_behind_a_switch_that_no_call_sets_is_spared(line: str, given
     findings, errors = scan_text(text, "net.py")
     assert not errors
     assert bool(findings) is told
+
+
+NUMBERED = """\
+import torch
+from torch import nn
+
+
+class Sampler:
+    def sample(self, net, x, timesteps, rows):
+        for i, t in enumerate(timesteps):
+            x = self.predict(net, x, t, {given})
+        return x
+
+    def predict(self, net, x: torch.Tensor, t, number=None, size: int | None = None):
+        return self.forward_net(net, x, t, number=number)
+
+    def forward_net(self, net, x: torch.Tensor, t, number: int | None = None):
+        if {test}:
+            number = int(x.flatten()[0].item())  # line 16
+        return net(x, number)
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "test", "told"),
+    [
+        ("number=i", "number is None", False),
+        ("i", "number is None", False),
+        ("number=len(rows)", "number is None", False),
+        ("number=i", "not torch.is_tensor(number)", True),  # a number is no tensor
+        ("number=None", "number is None", True),
+        ("size=i", "number is None", True),
+    ],
+)
+def test_a_number_is_not_left_out_where_none_is_asked_for(given: str, test: str, told: bool) -> None:
+    findings, errors = scan_text(NUMBERED.format(given=given, test=test), "stage.py")
+    assert not errors
+    assert [finding.span.line for finding in findings if finding.code == "HL101"] == [16] * told

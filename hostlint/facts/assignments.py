@@ -5,7 +5,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from hostlint.facts.bindings import assign_target, keep_element, read_name, store_attribute, store_item
-from hostlint.facts.chains import bound_chains, chain
+from hostlint.facts.bound import bound_chains
+from hostlint.facts.chains import chain
 from hostlint.facts.dispatch import lower
 from hostlint.facts.expressions import OPERATORS
 from hostlint.facts.graph import Op, SiteKind

@@ -5,7 +5,8 @@ import ast
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hostlint.facts.chains import OPAQUE, bound_chains, chain
+from hostlint.facts.bound import bound_chains
+from hostlint.facts.chains import OPAQUE, chain
 from hostlint.facts.dispatch import lower
 from hostlint.facts.graph import Node, Op, SiteKind
 from hostlint.facts.trees import walk

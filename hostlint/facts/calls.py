@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from typing import TYPE_CHECKING
 
 from hostlint.facts.bindings import keep_element
@@ -47,7 +48,9 @@ def _call(b: FunctionBuilder, node: ast.Call) -> int:
         keywords.append(("device", b.default_devices[-1]))
     result = b.add(Op.CALL, node.lineno, callee, tuple(arguments), tuple(keywords), starred)
     if b.env is not None:
-        b.calls.append(Call(text, node.lineno, b.region, result, *_passed(b, node, arguments)))
+        names = tuple(sys.intern(keyword.arg) for keyword in node.keywords if keyword.arg is not None)
+        shape = (-1, ()) if starred else (len(node.args), names)
+        b.calls.append(Call(text, node.lineno, b.region, result, *_passed(b, node, arguments), *shape))
         known = name in b.file.interesting or b.file.aliases.get(name, "") in b.file.interesting
         if known or name in LAZY_LOGGERS or UPLOAD_HELPER.match(name):
             b.site(SiteKind.CALL, result, node, text, _subject(b, node))

@@ -48,6 +48,8 @@ class Call(NamedTuple):
     passed: tuple[str, ...]  # chains of functions, methods and lambdas among the arguments; a lambda is "<lambda:INDEX>"
     strings: tuple[str, ...]  # string literals among the arguments (registries by name)
     slots: tuple[str, ...] = ()  # where each of `passed` stands: its position as digits, or its keyword
+    given: int = -1  # how many positional arguments there are, -1 where a star hides that
+    keywords: tuple[str, ...] = ()  # the keyword arguments' names
 
 
 class Param(NamedTuple):

@@ -7,9 +7,10 @@ from typing import Any
 
 from hostlint.facts.assignments import annotated, assign, augmented, bind, delete
 from hostlint.facts.bindings import assign_target, close_loop, names_of
+from hostlint.facts.bound import bound_chains
 from hostlint.facts.builder import Environment, FunctionBuilder, Loop
 from hostlint.facts.calls import MUTATORS, moved_in_place
-from hostlint.facts.chains import bound_chains, chain, element_chains, iterated_chain, while_words
+from hostlint.facts.chains import chain, element_chains, iterated_chain, while_words
 from hostlint.facts.dispatch import lower
 from hostlint.facts.expressions import lower_test
 from hostlint.facts.functions import declare_class, declare_function

@@ -8,6 +8,7 @@ from hostlint.facts.schema import RegionKind
 from hostlint.heat import words
 from hostlint.heat.kinds import Kind, Type, Types
 from hostlint.heat.nature import is_unused
+from hostlint.heat.possible import Possible
 from hostlint.index import is_module_name
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ class Dispatch:
     def __init__(self, index: ProjectIndex, typing: Typing) -> None:
         self._index = index
         self._typing = typing
+        self._possible = Possible(index)
         self._methods_named: dict[str, list[FunctionId]] = {}
         self._functions_named: dict[str, list[FunctionId]] = {}
         self._callable_classes: dict[str, list[FunctionId]] = {}  # `sampler(x)` may call an instance of Sampler
@@ -128,11 +130,19 @@ class Dispatch:
     def _targets(self, fid: FunctionId, call: Call, types: Types, name: str) -> list[Target]:
         known = [found for found in types if not found.depth]
         if known:
-            return [(function, True) for found in known for function in self._run_by(found)]
+            return [(function, True) for function in self._run(fid, call, known)]
         if "." in call.chain and name in self._methods_named and not self._receiver_known(fid, call.chain):
-            found = self._named(fid, name)
+            found = self._possible.taking(self._named(fid, name), call)
             return [(function, False) for function in found if self._is_related(fid, function, call.chain, len(found))]
         return [(function, False) for function in self._callable_classes.get(name.replace("_", ""), ())]
+
+    def _run(self, fid: FunctionId, call: Call, known: Sequence[Type]) -> Sequence[FunctionId]:
+        """What the callee's types run; where those are several, without what the arguments or the caller's own object rule out."""
+        found = list(dict.fromkeys(function for callee in known for function in self._run_by(callee)))
+        if len(found) < FEW or any(callee.kind is Kind.CLASS for callee in known):
+            return found
+        found = self._possible.on_self(fid, found, call.chain) or found
+        return self._possible.taking(found, call) or found
 
     def _run_by(self, callee: Type) -> Iterable[FunctionId]:
         if callee.kind is Kind.FUNCTION:

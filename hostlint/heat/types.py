@@ -9,6 +9,7 @@ from hostlint.heat.annotations import named_in
 from hostlint.heat.bound import Bindings
 from hostlint.heat.filed import Filed
 from hostlint.heat.kinds import HANDS_ON, Kind, Type, Types, distinct, handed_on
+from hostlint.heat.owned import Owners
 from hostlint.scopes import Symbol, SymbolKind
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class Typing:
         self._attributes: dict[tuple[ClassId, str, bool], Types] = {}
         self._returns: dict[FunctionId, Types] = {}
         self._bindings = Bindings(index)
+        self._owners = Owners(index)
 
     def of_chain(self, file: int, function: int, chain: str) -> Types:
         match = _HEAD.match(chain)
@@ -151,7 +153,10 @@ class Typing:
             else:
                 called = position + 1 < len(parts) and parts[position + 1] == "()"
                 same = handed_on(types, part) if called and part in HANDS_ON else None
-                if same is not None and not self._defines(types, part):
+                owners = self._owners.made_by(types, part) if called else ()
+                if owners:
+                    types, position = owners, position + 1
+                elif same is not None and not self._defines(types, part):
                     types, position = same, position + 1
                 else:
                     types = distinct([result for found in types for result in self._member(found, part)])
@@ -203,7 +208,7 @@ class Typing:
 
     def _annotated(self, file: int, function: int, annotation: str) -> Iterator[Type]:
         for name, depth, is_class in named_in(annotation):
-            for found in self._symbol(self.index.resolve(file, name, function)):
+            for found in self._symbol(self.index.in_annotation(file, name, function)):
                 if found.kind is Kind.CLASS:
                     yield found._replace(depth=depth) if is_class else Type(Kind.INSTANCE, found.target, depth=depth)
                 elif found.kind is Kind.EXTERNAL and not is_class:

@@ -64,7 +64,7 @@ def _named(dotted: str, index: ProjectIndex, file: int, function: int) -> Value:
         return Value(Place.PYTHON, detail=Device("unknown"))
     if last == "dtype":
         return Value(Place.PYTHON, detail=Dtype("?"))
-    symbol = index.resolve(file, dotted, function)
+    symbol = index.in_annotation(file, dotted, function)
     if symbol is not None and symbol.kind is SymbolKind.CLASS:
         return instance(symbol.id)
     if symbol is not None and symbol.kind is SymbolKind.EXTERNAL and symbol.name.startswith("torch."):

@@ -34,8 +34,9 @@ HANDED_ON = 3  # functions that hand a parameter on
 
 
 def left_out(evaluator: Evaluator, fid: FunctionId, names: Sequence[str], depth: int = HANDED_ON) -> bool:
-    """Whether a call on a step's path is seen to leave out one of these parameters, or to pass None or a number for it; also where it
-    leaves out what another function hands on. A module whose calls nobody sees runs as it does by default, save a denoiser."""
+    """Whether a call on a step's path is seen to leave out one of these parameters, or to pass None for it, or a number where the test is
+    for a tensor; also where it leaves out what another function hands on. A module whose calls nobody sees runs as it does by default,
+    save a denoiser."""
     frame = evaluator.frame(fid)
     positions = [position for position, param in enumerate(frame.outline.params) if param.name in names]
     callers = [caller for caller in evaluator.surroundings.callers(fid) if caller.certain and is_hot_call(evaluator, caller)]
@@ -64,7 +65,7 @@ def _may_be_left_out(frame: Frame, position: int) -> bool:
 
 def _leaves_out(frame: Frame, caller: Caller, position: int, depth: int, test: Sequence[str]) -> bool:
     value = passed_by(frame, caller, position)
-    if value is None or is_none(value) or (value.place is Place.PYTHON and value.rank0):
+    if value is None or is_none(value) or (not test and value.place is Place.PYTHON and value.rank0):
         return True
     given = _optional(frame, caller, position) if depth else ""
     if given:

@@ -1,6 +1,7 @@
 """What `base.name` is: attributes of tensors, of the project's objects and modules, and of things that the scan cannot see into."""
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,7 @@ TENSOR_METADATA = frozenset({
 })
 RESULT_PARTS = {"values": 0, "indices": 1}  # of what `max(dim=)`, `sort` and `topk` return
 LAYER_TENSORS = frozenset({"weight", "bias", "running_mean", "running_var", "num_batches_tracked"})  # what layers of torch hold
+_RECURRENT = re.compile(r"torch\.nn\.(\w+\.)*(RNN|GRU|LSTM)(Base|Cell|CellBase)?")  # their `bias` is the flag they were made with
 MAPPING_METHODS = frozenset({*dir(dict), "to", "data", "convert_to_tensors"})
 SCHEDULES = frozenset({"timesteps"})
 TENSOR_PARTS = frozenset({"T", "mT", "H", "mH", "data", "real", "imag", "grad", "values", "indices"})
@@ -204,6 +206,8 @@ def _unstored(frame: Frame, cid: ClassId, name: str, known: Value) -> Value:
     if known.place is not Place.UNKNOWN:
         return fields.as_built(frame, cid, known)
     external = tuple(sorted(frame.evaluator.index.external_bases(cid)))
+    if name == "bias" and any(map(_RECURRENT.fullmatch, external)):
+        return PYTHON
     if name in LAYER_TENSORS and any(base.startswith("torch.nn.") and base != "torch.nn.Module" for base in external):
         return Value(Place.DEVICE, f"`self.{name}` is a buffer or parameter, which moves with its module", Confidence.LIKELY, bare=True)
     if external and frame.evaluator.index.is_nn_module(cid) and name in {"device", "dtype"}:
@@ -222,6 +226,8 @@ def _registered(frame: Frame, cid: ClassId, name: str) -> Value | None:
 
 def _of_external_instance(base: Value, detail: ExternalInstance, name: str) -> Value:
     if detail.classes[0].startswith("torch.nn."):
+        if name == "bias" and _RECURRENT.fullmatch(detail.classes[0]):
+            return PYTHON
         if name in LAYER_TENSORS:
             return Value(Place.DEVICE, f"`{name}` of a module", Confidence.LIKELY, bare=True)
         if name == "device":
