@@ -374,6 +374,38 @@ PROGRAMS = {
                     work()  # -
     """,
     # once
+    "a count that begins": """
+        class C:
+            def f(self, scheduler, done, n):
+                if scheduler.taken < 1:
+                    work()  # once
+                if self.taken == 0:
+                    work()  # once
+                if not self.calls_made:
+                    work()  # once
+                if self.reset == 0:
+                    work()  # -
+                if self.held == 0:
+                    work()  # -
+                if done.late < 2:
+                    work()  # -
+                if n < 1:
+                    work()  # -
+                if self.taken > 0:
+                    work()  # -
+                if self.calls_made:
+                    work()  # -
+                if scheduler.taken < scheduler.order:
+                    scheduler.taken += 1
+                self.taken += 1
+                self.calls_made += 1
+                self.reset += 1
+                if self.reset == n:
+                    self.reset = 0
+                self.held -= 1
+                done.late += 1
+                n += 1
+    """,
     "first and last": """
         def f(step, steps, i, x):
             if step == 0:
@@ -584,6 +616,10 @@ PROGRAMS = {
                     self.estimate_best_values(work())  # memo
                 if self._values is None:
                     self._estimate_bounds(work())  # -
+                if n >= len(self.sigmas) - 1:
+                    pass
+                else:
+                    self.sigma_broadcast(work())  # -
     """,
     "a kept value that is returned": """
         class C:

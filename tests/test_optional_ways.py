@@ -149,6 +149,26 @@ def test_an_operand_behind_a_switch_that_no_call_sets_is_spared(line: str, given
     assert bool(findings) is told
 
 
+@pytest.mark.parametrize(("given", "told"), [("", False), ("mask=None", False), ("mask=x > 0", True)])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "same = mask is not None and bool(x.any())",
+        "same = mask is None or bool(x.any())",
+        "same = mask is not None and x.ndim > 1 and bool(x.any())",
+        "same = bool(x.any()) if mask is not None else True",
+    ],
+)
+def test_an_operand_for_an_argument_that_no_call_gives_is_spared(line: str, given: str, told: bool) -> None:
+    text = (
+        "import torch\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    def _ask(self, x, mask=None):\n"
+        f"        {line}\n        return same\n\n    def forward(self, x):\n        return self._ask(x, {given})\n"
+    )
+    findings, errors = scan_text(text, "net.py")
+    assert not errors
+    assert bool(findings) is told
+
+
 NUMBERED = """\
 import torch
 from torch import nn

@@ -10,6 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from hostlint.model import Confidence
+from hostlint.scan import scan_text
 from hostlint.values.detail import Detail, Device, Dtype, External, Items, ListOf, Literal
 from hostlint.values.lattice import combine, is_constant, is_none, join, join_all
 from hostlint.values.value import Place, Value
@@ -888,3 +889,31 @@ def test_arithmetic_is_on_the_device_where_one_operand_is(operands: list[Value])
     assert result.is_device is any(one.is_device for one in operands)
     if all(one.place is Place.HOST for one in operands):
         assert result.place is Place.HOST
+
+
+PAIR = """\
+import torch
+
+
+class Buffers:
+    def __init__(self, rows, device):
+        self.rows = torch.zeros(rows, dtype=torch.int32, device=device)
+
+
+class Pair:
+    def __init__(self, rows, device):
+        self.{name} = Buffers(rows, device)
+
+    def forward_step(self, model, timesteps):
+        for t in timesteps:
+            model(t)
+            self.{name}.rows.copy_(torch.tensor([1, 2], dtype=torch.int32))
+            self.{name}.rows.max().item()
+"""
+
+
+@pytest.mark.parametrize(("name", "told"), [("host_side", []), ("cpu", []), ("pinned_pair", []), ("side", [16, 17]), ("hosted", [16, 17])])
+def test_what_a_thing_holds_that_is_named_as_the_hosts_is_not_sure_to_be_on_the_device(name: str, told: list[int]) -> None:
+    findings, errors = scan_text(PAIR.format(name=name), "pair.py")
+    assert not errors
+    assert sorted({finding.span.line for finding in findings if finding.code in ("HL101", "HL203", "HL201")}) == told

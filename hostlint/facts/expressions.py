@@ -132,8 +132,8 @@ def _operands(b: FunctionBuilder, node: ast.BoolOp, tested: str) -> int:
         if position == 0:  # it runs in any case
             start, before = len(b.bound), dict(b.env) if b.env is not None else None
         if not last:
+            guard = guard_of(part, b.file.switches, held=b.held, off=off_by_default(b))  # before the test narrows what it asks about
             refine(b, part, word == "and")
-            guard = guard_of(part, b.file.switches, held=b.held, off=off_by_default(b))
             kind = guard.then if word == "and" else guard.other
             if kind is not None:
                 b.open_region(kind, part.lineno, guard.text, guard.names)

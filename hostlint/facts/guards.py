@@ -10,7 +10,7 @@ from hostlint.facts.chains import chain
 from hostlint.facts.fallbacks import fallback, is_host_copy, option
 from hostlint.facts.memos import memo, none_test, unwrap
 from hostlint.facts.rare import complains, elsewhere, no_number, off_device, on_other
-from hostlint.facts.rhythm import once, periodic
+from hostlint.facts.rhythm import first_count, once, periodic
 from hostlint.facts.schema import LEFT_OUT, RegionKind
 from hostlint.facts.senses import identifiers, sense, written_out
 from hostlint.facts.trees import walk
@@ -129,6 +129,9 @@ def _classify(
         return _guard(RegionKind.MEMO, fills, "only while the cache is empty", test)
     if node.body and isinstance(node.body[-1], ast.Raise):
         return Guard(RegionKind.RAISE, None, "before a raise")
+    compared = isinstance(test, ast.Compare)
+    if compared is not negated and first_count(test, (*node.body, *rest)):  # `if n < 1:`, `if not n:`
+        return Guard(RegionKind.ONCE, None, "in the first count only")
     if OBSERVERS.search(where) and isinstance(test, (ast.Name, ast.Attribute)) and ENABLED.match(chain(test).rsplit(".", 1)[-1]):
         return _guard(RegionKind.DEBUG, -1 if negated else 1, "behind a switch", test)
     for kind, decides, text in _kinds(test, parameters, switches, bound):

@@ -173,7 +173,8 @@ def _fills_by_name(called: str, attribute: str) -> bool:
     """`build_table` and `build_tables` fill a table, `estimate_values` fills values."""
     if not attribute or called == attribute or called.startswith(ASKING):
         return False
-    return f"_{attribute}_".replace("s_", "_") in f"_{called}_".replace("s_", "_")
+    name = f"_{called}_"
+    return f"_{attribute}_" in name or f"_{attribute}_" in name.replace("s_", "_")
 
 
 def _same(text: str, kept: str) -> bool:

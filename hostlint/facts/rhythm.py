@@ -3,11 +3,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from hostlint.facts.chains import chain
 from hostlint.facts.schema import RegionKind
 from hostlint.facts.senses import identifiers, sense
+from hostlint.facts.trees import walk
 
 # What such a number counts makes a step of its own, as the optimizer's after the gradients of several batches.
 ACCUMULATION = re.compile(r"accum|micro_?batch|steps_per_(update|optim|grad|batch)", re.IGNORECASE)
@@ -36,6 +37,7 @@ STEP_COUNTER = re.compile(
 LAST_STEP = re.compile(r"^_?(total|max|last|final)_((train(ing)?|global|optimi[sz]\w*|num)_)*(steps?|iters?|iterations?)$", re.IGNORECASE)
 COUNTER_WORDS = re.compile(r"step|iter|idx|index|epoch|batch|count|^i$|^j$|^k$|^n$", re.IGNORECASE)
 SMALL_MODULUS = 8
+_AT_START = {(ast.Lt, 1), (ast.LtE, 0), (ast.Eq, 0)}
 
 
 def periodic(test: ast.expr, kind: RegionKind) -> int:
@@ -49,6 +51,20 @@ def periodic(test: ast.expr, kind: RegionKind) -> int:
 def once(test: ast.expr, bound: Collection[str]) -> int:
     """1 where a test holds in one iteration, or few, -1 where it fails in those; `bound` are the names that the loop around it binds."""
     return sense(test, lambda leaf: _once(leaf) or _meets(leaf, bound))
+
+
+def first_count(test: ast.expr, statements: Sequence[ast.stmt]) -> bool:
+    """Whether a test holds while an object's counter stands at its start, and the statements count it up and never put it back."""
+    counter = test
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.comparators[0], ast.Constant):
+        op, number = test.ops[0], test.comparators[0].value
+        counter = test.left if (type(op), number) in _AT_START else ast.Constant(None)
+    text = chain(counter)
+    if not isinstance(counter, ast.Attribute):
+        return False
+    parts = [part for statement in statements for part in walk(statement)]
+    counted = any(isinstance(part, ast.AugAssign) and isinstance(part.op, ast.Add) and chain(part.target) == text for part in parts)
+    return counted and not any(isinstance(part, ast.Assign) and any(chain(to) == text for to in part.targets) for part in parts)
 
 
 def _every_n(leaf: ast.expr, kind: RegionKind) -> int:

@@ -92,7 +92,10 @@ def _param(frame: Frame, node: Any) -> Value:
 
 
 def _attr(frame: Frame, node: Any) -> Value:
-    return fields.handed_down(frame, attribute(frame, frame.values[node[2]], node[3]), node[2], node[3])
+    value = fields.handed_down(frame, attribute(frame, frame.values[node[2]], node[3]), node[2], node[3])
+    if value.is_device and value.confidence is Confidence.LIKELY and ON_HOST.search(frame.node_name(node[2]).rpartition(".")[2]):
+        return replace(value, confidence=Confidence.POSSIBLE)  # `pair.host_io.ids`
+    return value
 
 
 def _index(frame: Frame, node: Any) -> Value:
