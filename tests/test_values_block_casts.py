@@ -166,6 +166,28 @@ class {name}(nn.Module):
     assert not told("LocalAttention", "attn_mask", f"\n\n{run}")
 
 
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("keep = attn_mask.bool()", False),  # nothing is launched where it is boolean already
+        ("keep = attn_mask.to(torch.bool)", False),
+        ("keep = attn_mask.to(device=q.device, dtype=torch.bool)", False),
+        ("keep = ~attn_mask.bool()", True),
+        ("keep = torch.cat([attn_mask.to(torch.bool), self.rest])", True),
+        ("keep = attn_mask.float()", True),
+    ],
+)
+def test_a_mask_of_unknown_type_may_be_boolean_already(line: str, told: bool) -> None:
+    text = (
+        "import torch\nfrom torch import nn\n\n\nclass LocalAttention(nn.Module):\n    def __init__(self, rest):\n"
+        "        super().__init__()\n        self.register_buffer('rest', rest)\n\n    def forward(self, q, attn_mask):\n"
+        f"        {line}\n        return q.masked_fill(keep, 0)\n"
+    )
+    findings, errors = scan_text(text, "attention.py")
+    assert not errors
+    assert [finding.span.line for finding in findings if finding.code == "HL303"] == [11] * told
+
+
 CAST_ONCE = """\
 import torch
 from torch import nn

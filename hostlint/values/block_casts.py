@@ -36,6 +36,7 @@ SHORT = {
 }  # fmt: skip
 # What a forward makes of the time, once for all its blocks.
 TIMES = re.compile(r"^(temb|t_emb|time_emb|timestep_emb|timestep_proj|time_proj|adaln_input|modulation)$")
+MORE = 2  # launches of a cast and what is made of it
 DEPTH = 3  # calls between the loop over the blocks and the cast
 
 
@@ -59,7 +60,7 @@ class BlockCasts:
             position = self._cast_parameter(fid, call)
             wanted = position > 0 and self._hoisted.is_device_work(fid, call)
             cast = self._cast_of(fid, call) if wanted else ""
-            why = (self._shared(fid, position, DEPTH, cast) or self._by_name(fid, position)) if wanted else ""
+            why = (self._shared(fid, position, DEPTH, cast) or self._by_name(fid, position, call, cast)) if wanted else ""
             spot = places(call, outline.calls) if why else None
             if spot is not None:
                 found.append(Work(call, spot, position))
@@ -154,8 +155,11 @@ class BlockCasts:
         known = [why for why in whys if why is not None]
         return known[0] if known and all(known) else ""
 
-    def _by_name(self, fid: FunctionId, position: int) -> str:
-        """An attention mask, or what modulates by the time, in a block whose calls are not seen, or too many: by convention one for all."""
+    def _by_name(self, fid: FunctionId, position: int, call: Call, cast: str) -> str:
+        """An attention mask, or what modulates by the time, in a block whose calls are not seen, or too many: by convention one for all.
+        A mask that is made boolean, and no more, may well be boolean already: then nothing is launched."""
+        if cast == "bool" and self._chains.of(fid, [call.node])[0].launches < MORE:
+            return ""
         name = self._evaluator.index.function(fid).params[position].name
         owner = self._evaluator.index.owner(fid)
         part = owner is not None and PARTS.search(self._evaluator.index.klass(owner).name)
