@@ -17,7 +17,8 @@ nothing else with the parameter; the cast in the block stays. For review: other 
 
 ## Not flagged
 Casts of what changes from block to block (the activations); `x.to(y.dtype)` of anything but a mask, which is most often free; parameters
-for which some call passes another object, or whose callers the scan does not see; casts that run once a request.
+for which some call passes another object, or whose callers the scan does not see; a mask of unknown type that such a block only makes
+boolean, since it may be that already; casts that run once a request.
 
 ## Evidence
 By the call graph: every call of the function passes what the loop over the blocks got from outside. The cast does not wait for the
