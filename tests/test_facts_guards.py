@@ -373,6 +373,73 @@ PROGRAMS = {
                 if self.enabled:
                     work()  # -
     """,
+    # what construction makes only where it is asked
+    "attributes that are there for another machine or a debugger": """
+        class C:
+            def __init__(self, device, args, table=None):
+                self.device = device
+                self.delayed = None
+                if device.type == "cuda":
+                    self.delayed = Delayed()
+                self.spy = Spy(args) if args.debug else None
+                self.spare = None if args.debug else Spare()
+                self.table = None
+                if table is not None:
+                    self.table = table
+                self.both = None
+                if args.debug:
+                    self.both = Both()
+                else:
+                    self.both = Other()
+                self.late = None
+                if args.debug:
+                    self.late = Late()
+                self.looped = None
+                for one in args:
+                    self.looped = one
+                self.deep = None
+                if args.fast:
+                    if args.verbose:
+                        self.deep = Deep()
+
+            def refill(self):
+                self.late = Late()
+                self.spy = None
+
+            def f(self, x, table=None):
+                if self.delayed is not None:
+                    work()  # -
+                else:
+                    work()  # export
+                if self.delayed is None:
+                    work()  # export
+                if self.delayed and x:
+                    work()  # -
+                if self.spy is not None:
+                    work()  # debug
+                if self.spy:
+                    work()  # debug
+                if x and self.spy:
+                    work()  # debug
+                if not self.spy:
+                    work()  # -
+                if self.spare is not None:
+                    work()  # -
+                if self.spare is None:
+                    work()  # debug
+                if self.table is not None:
+                    work()  # -
+                if self.both is not None:
+                    work()  # -
+                if self.late is not None:
+                    work()  # -
+                if self.looped is not None:
+                    work()  # -
+                if self.deep is not None:
+                    work()  # debug
+                y = work() if self.spy is None else x  # -
+                y = self.spy is not None and work()  # debug
+    """,
     # once
     "a count that begins": """
         class C:

@@ -25,6 +25,7 @@ class ClassBuilder:
     attributes: list[tuple[str, int, int, str]] = field(default_factory=list)
     annotations: list[tuple[str, str]] = field(default_factory=list)
     methods: list[tuple[str, int]] = field(default_factory=list)
+    made: dict[str, ast.expr] = field(default_factory=dict)  # attribute -> the test under which `__init__` sets it to something
 
 
 @dataclass(slots=True)
@@ -118,7 +119,10 @@ class FunctionBuilder:
             self.env[name] = node
 
     def held(self, name: str) -> ast.expr | None:
-        """The test whose outcome a name holds here."""
+        """The test whose outcome a name holds here, or under which construction makes an attribute of the method's object."""
+        if self.owner >= 0 and "." in name:
+            receiver, _, attribute = name.partition(".")
+            return self.file.classes[self.owner].made.get(attribute) if receiver == self.self_name else None
         return self.tests.get(self.env.get(name, -1)) if self.env is not None else None
 
     def holds_element(self, name: str) -> bool:

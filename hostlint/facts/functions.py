@@ -8,6 +8,7 @@ from hostlint.facts.chains import chain
 from hostlint.facts.dispatch import lower, lowers
 from hostlint.facts.docstrings import stated_types
 from hostlint.facts.graph import Op
+from hostlint.facts.made import made_where
 from hostlint.facts.schema import FunctionFlag, Param
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
@@ -127,6 +128,7 @@ def declare_class(b: FunctionBuilder, node: ast.ClassDef) -> int:
     prefix = file.classes[b.inside].qualname if b.inside >= 0 else b.qualname if b.index else ""
     bases = tuple(chain(base) for base in node.bases)
     made = ClassBuilder(len(file.classes), node.name, f"{prefix}.{node.name}" if prefix else node.name, node.lineno, bases)
+    made.made = made_where(node)
     file.classes.append(made)
     b.assigns.update(((f"@{chain(decorator)}", node.name), None) for decorator in node.decorator_list)
     saved = b.env, b.bindings, b.inside, b.self_name, b.assigns

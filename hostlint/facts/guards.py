@@ -12,7 +12,7 @@ from hostlint.facts.memos import memo, none_test, unwrap
 from hostlint.facts.rare import complains, elsewhere, no_number, off_device, on_other
 from hostlint.facts.rhythm import first_count, once, periodic
 from hostlint.facts.schema import LEFT_OUT, RegionKind
-from hostlint.facts.senses import identifiers, sense, written_out
+from hostlint.facts.senses import identifiers, sense, where_made, written_out
 from hostlint.facts.trees import walk
 
 DEBUG_WORDS = re.compile(
@@ -80,12 +80,14 @@ def classify(
     guard = _by_words(node, rest, parameters, switches, where, bound, off)
     if guard is not NOTHING and not guard.names:
         return guard
-    test = written_out(node.test, held)
-    if test is node.test:
-        return guard
-    spelled = ast.copy_location(ast.If(test, node.body, node.orelse), node)
-    found = _by_words(spelled, rest, parameters, switches, where, bound, off)
-    return guard if found is NOTHING else found
+    spellings = ((written_out(node.test, held), False), (where_made(node.test, held), True))
+    for test, made in spellings:
+        if test is not node.test:
+            spelled = ast.copy_location(ast.If(test, node.body, node.orelse), node)
+            found = _by_words(spelled, rest, parameters, switches, where, bound, off)
+            if found is not NOTHING and (not made or _is_asked_for(found)):
+                return found
+    return guard
 
 
 def _by_words(
@@ -152,9 +154,18 @@ def guard_of(
     off: Collection[str] = (),
 ) -> Guard:
     """The guard that an operand of `and` or `or` is for the operands after it, or the test of a conditional expression for its arms."""
-    spelled = written_out(test, held)
     found = _where_asked(_guard_of(test, switches, parameters), test, off)
-    return _where_asked(_guard_of(spelled, switches, parameters), spelled, off) if found is NOTHING and spelled is not test else found
+    for spelled, made in ((written_out(test, held), False), (where_made(test, held), True)):
+        if found is NOTHING and spelled is not test:
+            guard = _where_asked(_guard_of(spelled, switches, parameters), spelled, off)
+            found = guard if not made or _is_asked_for(guard) else NOTHING
+    return found
+
+
+def _is_asked_for(guard: Guard) -> bool:
+    """Whether what is there only sometimes is there for other machines, or for somebody who looks for errors: names of arguments that the
+    construction has mean nothing here."""
+    return not guard.names and {guard.then, guard.other} <= {RegionKind.EXPORT, RegionKind.DEBUG, None}
 
 
 def _guard_of(test: ast.expr, switches: Collection[str], parameters: frozenset[str]) -> Guard:

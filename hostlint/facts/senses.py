@@ -5,6 +5,8 @@ import ast
 from collections.abc import Callable
 from functools import lru_cache
 
+from hostlint.facts.chains import chain
+from hostlint.facts.memos import none_test
 from hostlint.facts.trees import walk
 
 
@@ -42,6 +44,23 @@ def written_out(test: ast.expr, held: Callable[[str], ast.expr | None], depth: i
         same = all(one is other for one, other in zip(parts, test.values, strict=True))
         return test if same else ast.copy_location(ast.BoolOp(test.op, parts), test)
     return test
+
+
+def where_made(test: ast.expr, held: Callable[[str], ast.expr | None]) -> ast.expr:
+    """The test with, for an attribute that is asked for, the test under which construction makes it; the very same node where none is."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        inner = where_made(test.operand, held)
+        return test if inner is test.operand else ast.copy_location(ast.UnaryOp(ast.Not(), inner), test)
+    if isinstance(test, ast.BoolOp):
+        parts = [where_made(part, held) for part in test.values]
+        same = all(one is other for one, other in zip(parts, test.values, strict=True))
+        return test if same else ast.copy_location(ast.BoolOp(test.op, parts), test)
+    name = chain(test) if isinstance(test, ast.Attribute) else none_test(test) or ""
+    made = held(name) if "." in name else None
+    if made is None:
+        return test
+    missing = isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is)
+    return ast.copy_location(ast.UnaryOp(ast.Not(), made), test) if missing else made
 
 
 @lru_cache(maxsize=64)
