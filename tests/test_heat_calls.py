@@ -460,3 +460,18 @@ def test_properties_read_through_attributes() -> None:
                 return x + self.attention.caches[0].room
         """
     )
+
+
+def test_a_name_that_three_share_says_nothing_though_one_does_not_take_the_arguments() -> None:
+    method = "class {}:\n    def update_and_spread(self, {}):\n        probe()  # request\n"
+    assert not differences(
+        main__run="""
+        def run(model, timesteps, allocator):
+            for t in timesteps:
+                model(t)
+                allocator.update_and_spread(t)
+        """,
+        one__first=method.format("One", "t"),
+        two__second=method.format("Two", "t"),
+        three__third=method.format("Three", "t, mask"),
+    )

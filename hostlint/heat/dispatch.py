@@ -132,8 +132,9 @@ class Dispatch:
         if known:
             return [(function, True) for function in self._run(fid, call, known)]
         if "." in call.chain and name in self._methods_named and not self._receiver_known(fid, call.chain):
-            found = self._possible.taking(self._named(fid, name), call)
-            return [(function, False) for function in found if self._is_related(fid, function, call.chain, len(found))]
+            named = self._named(fid, name)
+            found = self._possible.taking(named, call)
+            return [(function, False) for function in found if self._is_related(fid, function, call.chain, len(named))]
         return [(function, False) for function in self._callable_classes.get(name.replace("_", ""), ())]
 
     def _run(self, fid: FunctionId, call: Call, known: Sequence[Type]) -> Sequence[FunctionId]:
