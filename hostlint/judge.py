@@ -15,6 +15,7 @@ from hostlint.model import FileError, Finding, Heat, HeatLevel, Span
 from hostlint.optional_ways import OptionalWays
 from hostlint.registry import all_for_kind
 from hostlint.severity import severity_of
+from hostlint.values.host_copies import host_copy
 from hostlint.values.host_counters import READS
 from hostlint.values.known import Known
 from hostlint.values.redone import Redone
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 
 COUNTED = "; only the host counts it up (line {line}), so a Python number beside it tells the same without a wait"
+BESIDE = "; `{copy}` may hold the same on the host"
 TILES = re.compile(r"(^|_)tiled?_(en|de)code|(en|de)code_(in_)?tile[sd]?(_|$)|(^|_)blend_[vhtz](_|$)|(^|_)tiled_(forward|apply)(_|$)")
 
 
@@ -107,10 +109,10 @@ class Judge:
         self._evaluator.files = 0
         found = [one for function in self._index.files[file].functions for one in self._function((file, function.index), at_least)]
         found += list(self._work_redone(file, max(at_least, HeatLevel.CALL), found))
-        found = [self._noted(one) for one in found]
         if not found:
             return Judged((), (), self._evaluator.files)
-        findings, errors = self._worded(Words(self._text_of(file), self._fixes), found)
+        words = Words(self._text_of(file), self._fixes)
+        findings, errors = self._worded(words, [self._noted(one, words) for one in found])
         return Judged(tuple(sorted(findings, key=lambda finding: finding.sort_key)), tuple(errors), self._evaluator.files)
 
     def _worded(self, words: Words, found: Sequence[_Found]) -> tuple[Collection[Finding], list[FileError]]:
@@ -166,11 +168,16 @@ class Judge:
                 if not any(overlap(fact.span, wait.fact.span) for wait in waits):
                     yield _Found(fact, Known(self._evaluator.frame((file, function.index)), meeting.site.node))
 
-    def _noted(self, one: _Found) -> _Found:
-        """A read of what only the host counts up: its finding says so."""
-        frame, span = one.known.frame, one.fact.span
-        line = self._redone.counted_at(frame.fid, span.line, span.column) if frame is not None else 0
-        return replace(one, fact=replace(one.fact, note=COUNTED.format(line=line))) if line and one.fact.kind in READS else one
+    def _noted(self, one: _Found, words: Words) -> _Found:
+        """A read of what only the host counts up, or of what the host has beside it: its finding says so."""
+        fact, frame = one.fact, one.known.frame
+        if frame is None or fact.kind not in READS:
+            return one
+        line = self._redone.counted_at(frame.fid, fact.span.line, fact.span.column)
+        source = words.statement(fact.statement)
+        copy = "" if line else host_copy(self._index.files[frame.fid[0]], frame.outline, fact.subject, source)
+        note = COUNTED.format(line=line) if line else BESIDE.format(copy=copy) if copy else ""
+        return replace(one, fact=replace(fact, note=note)) if note else one
 
     def _is_hot(self, fid: FunctionId, at_least: HeatLevel, region: int) -> bool:
         return self._site(fid, region).level >= at_least
@@ -233,13 +240,13 @@ class Words:
         """The finding with the rule's fix, where fixes are wanted and the rule has one."""
         if not self._fixes or rule.fix is None:
             return finding
-        fact = replace(fact, source=self._statement(fact.statement))
+        fact = replace(fact, source=self.statement(fact.statement))
         return replace(finding, fix=rule.fix(Place(fact, self._expression(fact.span), self._outline, known)))
 
     def finding(self, fact: Fact, rule: Rule) -> Finding | None:
         if rule.check is None:
             return None
-        fact, node = replace(fact, source=self._statement(fact.statement)), self._expression(fact.span)
+        fact, node = replace(fact, source=self.statement(fact.statement)), self._expression(fact.span)
         problem = rule.check(fact, node)
         if problem is None:
             return None
@@ -265,6 +272,7 @@ class Words:
         # in parentheses, so that an expression may go on over lines as it does in its file
         return cst.parse_expression(f"({self._outline.source(span)}\n)")
 
-    def _statement(self, lines: tuple[int, int]) -> str:
+    def statement(self, lines: tuple[int, int]) -> str:
+        """The source of those lines."""
         first, last = lines
         return "\n".join(self._outline.lines[first - 1 : last])
