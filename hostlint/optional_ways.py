@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from hostlint.facts.schema import RegionKind
 from hostlint.model import HeatLevel
-from hostlint.values.asked import asked_for, left_out
+from hostlint.values.asked import asked_for, left_off, left_out
 
 if TYPE_CHECKING:
     from hostlint.index import FunctionId
@@ -36,6 +36,8 @@ class OptionalWays:
             if kind == RegionKind.FALLBACK and not left_out(self._evaluator, fid, names):
                 return True
             if kind == RegionKind.OPTION and not asked_for(self._evaluator, fid, names):
+                return True
+            if kind == RegionKind.UNSET and not left_off(self._evaluator, fid, names[0]):
                 return True
             region = regions[region].parent
         return False

@@ -205,3 +205,60 @@ def test_a_number_is_not_left_out_where_none_is_asked_for(given: str, test: str,
     findings, errors = scan_text(NUMBERED.format(given=given, test=test), "stage.py")
     assert not errors
     assert [finding.span.line for finding in findings if finding.code == "HL101"] == [16] * told
+
+
+SWITCHED = """\
+import torch
+from torch import nn
+
+
+def scores(rows: torch.Tensor, keep=False, flat=True):
+    {line}
+    return out
+
+
+class Net(nn.Module):
+    def pick(self, x, keep=False):
+        return scores(x.cuda(), keep=keep)
+
+    def forward(self, x):
+        return {call}, x
+"""
+
+UNSET = [
+    "out = rows if keep else rows.tolist()",
+    "out = rows.tolist() if not keep else rows",
+    "out = rows\n    if not keep:\n        out = rows.tolist()",
+    "if keep:\n        out = rows\n    else:\n        out = rows.tolist()",
+    "if keep:\n        return rows\n    out = rows.tolist()",
+    "if not keep and len(rows) > 1:\n        out = rows.tolist()",
+    "out = not keep and rows.tolist()",
+]
+
+
+@pytest.mark.parametrize("line", UNSET)
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        ("scores(x.cuda(), True)", False),
+        ("scores(x.cuda(), keep=True), scores(x.cuda(), keep=True)", False),
+        ("self.pick(x, True)", False),
+        ("scores(x.cuda(), keep=True), scores(x.cuda())", True),
+        ("scores(x.cuda(), keep=False)", True),
+        ("scores(x.cuda(), keep=len(x) > 1)", True),
+        ("self.pick(x)", True),
+    ],
+)
+def test_what_runs_without_a_switch_that_every_call_sets_is_spared(line: str, call: str, told: bool) -> None:
+    text = SWITCHED.format(line=line, call=call)
+    text = text if "pick" in call else text.replace("return scores(x.cuda(), keep=keep)", "return x")
+    findings, errors = scan_text(text, "net.py")
+    assert not errors
+    assert bool([finding for finding in findings if finding.code == "HL105"]) is told
+
+
+@pytest.mark.parametrize("line", ["out = rows if keep or flat else rows.tolist()", "out = rows.tolist() if flat else rows"])
+def test_a_switch_among_others_or_on_by_default_decides_nothing(line: str) -> None:
+    findings, errors = scan_text(SWITCHED.format(line=line, call="scores(x.cuda(), keep=flag)"), "net.py")
+    assert not errors
+    assert [finding.code for finding in findings] == ["HL105"]

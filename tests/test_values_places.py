@@ -917,3 +917,32 @@ def test_what_a_thing_holds_that_is_named_as_the_hosts_is_not_sure_to_be_on_the_
     findings, errors = scan_text(PAIR.format(name=name), "pair.py")
     assert not errors
     assert sorted({finding.span.line for finding in findings if finding.code in ("HL101", "HL203", "HL201")}) == told
+
+
+ROWS = """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def forward(self, x, layout):
+        for {targets} in {source}:
+            x = x + {read}
+        return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("targets", "source", "read", "told"),
+    [
+        ("start, end, kind", 'layout["spans"]', "x[:, start:end].sum()", False),
+        ("start, _", 'layout["spans"]', "torch.arange(start)", False),
+        ("start, end", "layout", "x[:, start:end].sum()", True),  # rows of the tensor that it is by convention
+        ("row", 'layout["spans"]', "row.max().item()", True),
+        ("start, end", 'layout["spans"].cuda()', "x[:, start:end].sum()", True),
+    ],
+)
+def test_rows_of_an_entry_that_are_taken_apart_may_be_tuples(targets: str, source: str, read: str, told: bool) -> None:
+    findings, errors = scan_text(ROWS.format(targets=targets, source=source, read=read), "net.py")
+    assert not errors
+    assert bool([finding for finding in findings if finding.code.startswith("HL1")]) is told

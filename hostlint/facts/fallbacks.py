@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from hostlint.facts.chains import chain
 from hostlint.facts.memos import none_test
@@ -38,6 +38,18 @@ def option(test: ast.expr, off: Collection[str]) -> tuple[str, int]:
         return name, int(name in off)
     name = none_test(test) or NOBODY
     return name, (-1 if _is_none(test) else 1) if name in off else 0
+
+
+def unset(test: ast.expr, off: Mapping[str, bool]) -> tuple[str, int]:
+    """The switch of the function's own that a test asks about, and 1 where its true branch needs it off, -1 where the false one does."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        name, sense = unset(test.operand, off)
+        return name, -sense
+    if isinstance(test, ast.BoolOp):
+        wanted = 1 if isinstance(test.op, ast.And) else -1
+        return next(((name, sense) for name, sense in (unset(part, off) for part in test.values) if sense == wanted), (NOBODY, 0))
+    name = test.id if isinstance(test, ast.Name) else NOBODY
+    return name, -int(off.get(name, False))
 
 
 def is_host_copy(name: str) -> bool:

@@ -3,11 +3,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from hostlint.facts.chains import chain
-from hostlint.facts.fallbacks import fallback, is_host_copy, option
+from hostlint.facts.fallbacks import fallback, is_host_copy, option, unset
 from hostlint.facts.memos import memo, none_test, unwrap
 from hostlint.facts.rare import complains, elsewhere, no_number, off_device, on_other
 from hostlint.facts.rhythm import first_count, once, periodic
@@ -69,7 +70,7 @@ def classify(
     switches: Collection[str],
     where: str,
     bound: Collection[str] = (),
-    off: Collection[str] = (),
+    off: Mapping[str, bool] = MappingProxyType({}),
     held: Callable[[str], ast.expr | None] = lambda _: None,
 ) -> Guard:
     """The guard that the test is; `rest` follows the `if` in its block, `where` is the function's qualified name.
@@ -97,14 +98,15 @@ def _by_words(
     switches: Collection[str],
     where: str,
     bound: Collection[str],
-    off: Collection[str],
+    off: Mapping[str, bool],
 ) -> Guard:
     """The guard that the test is as it is written."""
     return _where_asked(_classify(node, rest, parameters, switches, where, bound), node.test, off)
 
 
-def _where_asked(guard: Guard, test: ast.expr, off: Collection[str]) -> Guard:
+def _where_asked(guard: Guard, test: ast.expr, off: Mapping[str, bool]) -> Guard:
     """The guard with the branch that needs an argument which is off by default, or that runs only while a model trains."""
+    guard = _where_unset(guard, test, off)
     name, asks = option(test, off)
     if not asks or (guard is not NOTHING and guard.names[:1] != (name,)):
         return _while_training(guard, test)
@@ -112,6 +114,15 @@ def _where_asked(guard: Guard, test: ast.expr, off: Collection[str]) -> Guard:
     if asks > 0:
         return Guard(RegionKind.OPTION, guard.other, text, guard.names or (name,)) if guard.then is None else guard
     return Guard(guard.then, RegionKind.OPTION, text, guard.names or (name,)) if guard.other is None else guard
+
+
+def _where_unset(guard: Guard, test: ast.expr, off: Mapping[str, bool]) -> Guard:
+    """The guard with the branch that runs only where a switch of the function's own is left off."""
+    name, needs = unset(test, off) if guard is NOTHING else ("", 0)
+    if not needs:
+        return guard
+    then, other = (RegionKind.UNSET, None) if needs > 0 else (None, RegionKind.UNSET)
+    return Guard(then, other, f"by whether {name} is set", (name,))
 
 
 def _while_training(guard: Guard, test: ast.expr) -> Guard:
@@ -151,7 +162,7 @@ def guard_of(
     switches: Collection[str] = (),
     parameters: frozenset[str] = frozenset(),
     held: Callable[[str], ast.expr | None] = lambda _: None,
-    off: Collection[str] = (),
+    off: Mapping[str, bool] = MappingProxyType({}),
 ) -> Guard:
     """The guard that an operand of `and` or `or` is for the operands after it, or the test of a conditional expression for its arms."""
     found = _where_asked(_guard_of(test, switches, parameters), test, off)

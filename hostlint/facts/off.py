@@ -12,14 +12,16 @@ if TYPE_CHECKING:
     from hostlint.facts.schema import Param
 
 
-def off_by_default(b: FunctionBuilder) -> frozenset[str]:
-    """The parameters that are None or False by default, and what they were given; attributes that construction sets to such a parameter."""
+def off_by_default(b: FunctionBuilder) -> dict[str, bool]:
+    """The parameters that are None or False by default, and what they were given; attributes that construction sets to such a parameter.
+    Each with whether it is a switch of the function's own: a parameter that is False."""
     env = b.env or {}
-    off = (param.name for param in b.params if _default(b, param) in (("NoneType", None), ("bool", False)))
+    defaults = ((param.name, _default(b, param)) for param in b.params)
+    off = {name: default == ("bool", False) for name, default in defaults if default in (("NoneType", None), ("bool", False))}
     if b.off_attributes is None:
         b.off_attributes = frozenset(_off_attributes(b))
-    given = {name for name in off if b.nodes[env.get(name, 0)][0] == Op.PARAM}
-    return frozenset(given.union(name for name in b.off_attributes if name not in env))
+    given = {name: switch for name, switch in off.items() if b.nodes[env.get(name, 0)][0] == Op.PARAM}
+    return given | dict.fromkeys((name for name in b.off_attributes if name not in env), False)
 
 
 def _default(b: FunctionBuilder, param: Param) -> tuple[object, ...]:

@@ -27,6 +27,7 @@ class RegionKind(IntEnum):
     ROUND = 12  # runs once for a generation of results that several steps use
     OPTION = 13  # runs only where the caller sets an argument that is None or False by default
     TRAINING = 14  # runs only while a model trains
+    UNSET = 15  # runs only where the caller leaves a switch off that is False by default
 
 
 LEFT_OUT = "None"  # among the targets of a FALLBACK, behind the parameter: the test is for None, and for nothing else
@@ -37,7 +38,7 @@ class Region(NamedTuple):
     parent: int  # index into the function's regions; 0 is the body and its own parent
     line: int
     text: str  # LOOP: the chain that is iterated ("range(steps)", "self.blocks"), "while" and its test's names; else the guard in words
-    targets: tuple[str, ...]  # LOOP: the names that the loop binds; FALLBACK, OPTION: the parameter
+    targets: tuple[str, ...]  # LOOP: the names that the loop binds; FALLBACK, OPTION, UNSET: the parameter
 
 
 class Call(NamedTuple):

@@ -112,8 +112,8 @@ def _is_for_first_pass(frame: Frame, caller: Caller, position: int) -> bool:
     return any(part > given and nodes[part][0] == Op.CONST and nodes[part][2] == "NoneType" for part in nodes[given][2])
 
 
-def _optional(frame: Frame, caller: Caller, position: int) -> str:
-    """The caller's own parameter that it hands on as it is, where None is its default; "" for anything else."""
+def _optional(frame: Frame, caller: Caller, position: int, default_type: str = "NoneType") -> str:
+    """The caller's own parameter that it hands on as it is, where None is its default, or a bool; "" for anything else."""
     evaluator = frame.evaluator
     outline, graph = evaluator.index.function(caller.caller), evaluator.graph_of(caller.caller)
     given = _given_at(frame, caller, position)
@@ -121,7 +121,7 @@ def _optional(frame: Frame, caller: Caller, position: int) -> str:
         return ""
     param = outline.params[cast("int", graph.nodes[given][2])]
     default = evaluator.graph_of((caller.caller[0], outline.parent)).nodes[param.default] if param.default >= 0 else (-1,)
-    return param.name if default[0] == Op.CONST and default[2] == "NoneType" else ""
+    return param.name if default[0] == Op.CONST and default[2] == default_type else ""
 
 
 def asked_for(evaluator: Evaluator, fid: FunctionId, names: Sequence[str], depth: int = HANDED_ON) -> bool:
@@ -139,6 +139,26 @@ def asked_for(evaluator: Evaluator, fid: FunctionId, names: Sequence[str], depth
     if not 0 < len(callers) <= MANY_CALLERS or any(caller.among > FEW for caller in callers):
         return True
     return any(_asks(frame, caller, position, depth) for caller in callers for position in positions)
+
+
+def left_off(evaluator: Evaluator, fid: FunctionId, name: str, depth: int = HANDED_ON) -> bool:
+    """Whether a call on a step's path may leave a switch off that is False by default; it may where none is seen, or many, or one that is
+    written for any model."""
+    frame = evaluator.frame(fid)
+    positions = [position for position, param in enumerate(frame.outline.params) if param.name == name]
+    callers = [caller for caller in evaluator.surroundings.callers(fid) if is_hot_call(evaluator, caller)]
+    sure = all(caller.certain and caller.among <= FEW for caller in callers)
+    if not sure or not positions or not 0 < len(callers) <= MANY_CALLERS:
+        return True
+    return any(_leaves_off(frame, caller, positions[0], depth) for caller in callers)
+
+
+def _leaves_off(frame: Frame, caller: Caller, position: int, depth: int) -> bool:
+    value = passed_by(frame, caller, position)
+    if value is not None and isinstance(value.detail, Literal) and value.detail.value is True:
+        return False
+    given = _optional(frame, caller, position, "bool") if depth else ""
+    return not given or left_off(frame.evaluator, caller.caller, given, depth - 1)
 
 
 def _asks(frame: Frame, caller: Caller, position: int, depth: int) -> bool:

@@ -8,7 +8,7 @@ from hostlint.facts.graph import Op
 from hostlint.facts.schema import FunctionFlag
 from hostlint.model import Confidence
 from hostlint.values import annotated
-from hostlint.values.conventions import SHAPES, conventional
+from hostlint.values.conventions import ON_HOST, SHAPES, conventional
 from hostlint.values.detail import Instance, Literal
 from hostlint.values.value import Place, Value
 
@@ -89,3 +89,23 @@ def _given(frame: Frame, cid: ClassId) -> Iterator[Value]:
         if evaluator.index.function(builder).flags & FunctionFlag.CLASS and evaluator.surroundings.callers(builder):
             inner = evaluator.frame(builder, frame.fuel - 1)
             yield from (inner.value(place) for place, node in enumerate(inner.graph.nodes) if node[0] == Op.PARAM and node[2])
+
+
+def unsure_of_host(frame: Frame, value: Value, owner: int) -> Value:
+    """`pair.host_io.ids`: what hangs on a thing named as the host's is on the device at most possibly."""
+    named = ON_HOST.search(frame.node_name(owner).rpartition(".")[2])
+    return replace(value, confidence=Confidence.POSSIBLE) if named and _is_likely(value) else value
+
+
+def unsure_of_rows(frame: Frame, value: Value, source: int) -> Value:
+    """`for start, end, kind in layout["spans"]`: what a dictionary holds under a name and gives in rows to take apart is a list of tuples
+    as often as a tensor."""
+    nodes: Any = frame.graph.nodes
+    if not _is_likely(value) or nodes[source][0] != Op.ITER or nodes[nodes[source][2]][0] != Op.INDEX:
+        return value
+    key = nodes[nodes[nodes[source][2]][3]]
+    return replace(value, confidence=Confidence.POSSIBLE) if key[0] == Op.CONST and key[2] == "str" else value
+
+
+def _is_likely(value: Value) -> bool:
+    return value.is_device and value.confidence is Confidence.LIKELY

@@ -92,10 +92,7 @@ def _param(frame: Frame, node: Any) -> Value:
 
 
 def _attr(frame: Frame, node: Any) -> Value:
-    value = fields.handed_down(frame, attribute(frame, frame.values[node[2]], node[3]), node[2], node[3])
-    if value.is_device and value.confidence is Confidence.LIKELY and ON_HOST.search(frame.node_name(node[2]).rpartition(".")[2]):
-        return replace(value, confidence=Confidence.POSSIBLE)  # `pair.host_io.ids`
-    return value
+    return fields.unsure_of_host(frame, fields.handed_down(frame, attribute(frame, frame.values[node[2]], node[3]), *node[2:4]), node[2])
 
 
 def _index(frame: Frame, node: Any) -> Value:
@@ -223,7 +220,7 @@ def _unpack(frame: Frame, node: Any) -> Value:
         one: Value = detail.items[position]
         return one
     if value.is_tensor or isinstance(value.detail, (Items, ListOf)):
-        each = one_of(value)
+        each = fields.unsure_of_rows(frame, one_of(value), source)
         return each if position >= 0 else list_of(each)
     if value.place is Place.PYTHON and value.detail is None:
         return PYTHON
