@@ -784,6 +784,18 @@ PROGRAMS = {
             if flag:
                 work()  # option
             else:
+                work()  # unset
+            if x and not flag:
+                work()  # unset
+            else:
+                work()  # -
+            if flag or x:
+                work()  # -
+            else:
+                work()  # unset
+            if flag and x:
+                work()  # option
+            else:
                 work()  # -
             if mask is not None and x:
                 work()  # option
