@@ -143,6 +143,35 @@ def test_what_overrides_the_caller_does_not_run_from_it(own: str, heat: str) -> 
     assert not differences(TRAINERS.format(own=own, heat=heat))
 
 
+def test_what_an_attribute_holds_runs_whoever_overrides_the_caller() -> None:
+    assert not differences("""
+    def held(batch):
+        probe()  # call
+
+    class Trainer:
+        def train(self, model, loader):
+            for batch in loader:
+                model(batch)
+                self.train_step(batch)
+
+        def train_step(self, batch):
+            self.work(batch)
+
+        def work(self, batch):
+            probe()  # call
+
+    class Flow(Trainer):
+        def __init__(self):
+            self.work = held
+
+        def train_step(self, batch):
+            pass
+
+        def work(self, batch):
+            probe()  # request
+    """)
+
+
 def test_an_arm_for_another_machine_is_not_what_a_name_stands_for() -> None:
     assert not differences("""
     def copy_host(x):

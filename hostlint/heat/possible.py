@@ -70,7 +70,8 @@ class Possible:
         if classes is None or "." in name:
             return list(found)
         runs = {self._index.find_method(klass, name) for klass in classes}
-        return [fid for fid in found if fid in runs]
+        below = self._index.subclasses((caller[0], function.owner))
+        return [fid for fid in found if fid in runs or self._index.owner(fid) not in below]  # what an attribute holds stays
 
     def _classes(self, caller: FunctionId) -> frozenset[ClassId] | None:
         """The classes on whose objects a method runs; None where all that have it do."""
