@@ -65,7 +65,7 @@ def discover(paths: Sequence[Path], root: Path, working: Path, left_out: LeftOut
     search = _Search(root, working, left_out)
     present = [path for path in paths if search.exists(path)]
     folders = [path for path in present if path.is_dir()]
-    project, entered = search.walk(root, above=True)
+    project, entered = search.walk(root, above=True) if present or not paths else ([], set())  # the root may be made of what is not there
     given = {path for path in present if path not in folders}
     for folder in folders:
         # A folder that the walk of the project did not enter is ignored or lies elsewhere; whoever names it wants it all the same.

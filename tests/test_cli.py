@@ -102,6 +102,13 @@ def test_only_missing_paths(hostlint: Run, folder: Path) -> None:
     assert "no such file" in done.stdout
 
 
+def test_a_missing_path_in_a_missing_folder_is_one_error(hostlint: Run, tmp_path: Path) -> None:
+    done = hostlint("scan", str(tmp_path.parent / "not" / "there" / "at.py"))
+    assert done.returncode == 2
+    assert done.stdout.count("no such file") == 1
+    assert "1 error in" in done.stdout
+
+
 def test_a_folder_without_python_is_worth_a_warning(hostlint: Run, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     done = hostlint("scan", "empty")
