@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from hostlint.facts.chains import chain
 from hostlint.facts.memos import none_test
@@ -27,29 +27,32 @@ def fallback(test: ast.expr, parameters: frozenset[str]) -> tuple[str, int]:
 
 def option(test: ast.expr, off: Collection[str]) -> tuple[str, int]:
     """What a test asks about of what is None or False by default, and 1 where its true branch needs it, else -1."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        name, sense = option(test.operand, off)
-        return name, -sense
-    if isinstance(test, ast.BoolOp):
-        wanted = 1 if isinstance(test.op, ast.And) else -1
-        return next(((name, sense) for name, sense in (option(part, off) for part in test.values) if sense == wanted), (NOBODY, 0))
-    if isinstance(test, (ast.Name, ast.Attribute)):
-        name = chain(test)
-        return name, int(name in off)
-    name = none_test(test) or NOBODY
-    return name, (-1 if _is_none(test) else 1) if name in off else 0
+    return _decided(test, lambda leaf: _asks(leaf, off))
 
 
 def unset(test: ast.expr, off: Mapping[str, bool]) -> tuple[str, int]:
     """The switch of the function's own that a test asks about, and 1 where its true branch needs it off, -1 where the false one does."""
+    return _decided(test, lambda leaf: (leaf.id, -int(off.get(leaf.id, False))) if isinstance(leaf, ast.Name) else (NOBODY, 0))
+
+
+def _decided(test: ast.expr, leaf: Callable[[ast.expr], tuple[str, int]]) -> tuple[str, int]:
+    """The name by which a part decides the whole test, and how: what `and` needs, or what makes `or` fail."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        name, sense = unset(test.operand, off)
+        name, sense = _decided(test.operand, leaf)
         return name, -sense
     if isinstance(test, ast.BoolOp):
         wanted = 1 if isinstance(test.op, ast.And) else -1
-        return next(((name, sense) for name, sense in (unset(part, off) for part in test.values) if sense == wanted), (NOBODY, 0))
-    name = test.id if isinstance(test, ast.Name) else NOBODY
-    return name, -int(off.get(name, False))
+        parts = (_decided(part, leaf) for part in test.values)
+        return next(((name, sense) for name, sense in parts if sense == wanted), (NOBODY, 0))
+    return leaf(test)
+
+
+def _asks(leaf: ast.expr, off: Collection[str]) -> tuple[str, int]:
+    if isinstance(leaf, (ast.Name, ast.Attribute)):
+        name = chain(leaf)
+        return name, int(name in off)
+    name = none_test(leaf) or NOBODY
+    return name, (-1 if _is_none(leaf) else 1) if name in off else 0
 
 
 def is_host_copy(name: str) -> bool:
