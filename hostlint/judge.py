@@ -15,7 +15,7 @@ from hostlint.model import FileError, Finding, Heat, HeatLevel, Span
 from hostlint.optional_ways import OptionalWays
 from hostlint.registry import all_for_kind
 from hostlint.severity import severity_of
-from hostlint.values.host_copies import host_copy
+from hostlint.values.host_copies import HostCopies
 from hostlint.values.host_counters import READS
 from hostlint.values.known import Known
 from hostlint.values.redone import Redone
@@ -111,8 +111,8 @@ class Judge:
         found += list(self._work_redone(file, max(at_least, HeatLevel.CALL), found))
         if not found:
             return Judged((), (), self._evaluator.files)
-        words = Words(self._text_of(file), self._fixes)
-        findings, errors = self._worded(words, [self._noted(one, words) for one in found])
+        words, copies = Words(self._text_of(file), self._fixes), HostCopies(self._index.files[file])
+        findings, errors = self._worded(words, [self._noted(one, words, copies) for one in found])
         return Judged(tuple(sorted(findings, key=lambda finding: finding.sort_key)), tuple(errors), self._evaluator.files)
 
     def _worded(self, words: Words, found: Sequence[_Found]) -> tuple[Collection[Finding], list[FileError]]:
@@ -168,14 +168,13 @@ class Judge:
                 if not any(overlap(fact.span, wait.fact.span) for wait in waits):
                     yield _Found(fact, Known(self._evaluator.frame((file, function.index)), meeting.site.node))
 
-    def _noted(self, one: _Found, words: Words) -> _Found:
+    def _noted(self, one: _Found, words: Words, copies: HostCopies) -> _Found:
         """A read of what only the host counts up, or of what the host has beside it: its finding says so."""
         fact, frame = one.fact, one.known.frame
         if frame is None or fact.kind not in READS:
             return one
         line = self._redone.counted_at(frame.fid, fact.span.line, fact.span.column)
-        source = words.statement(fact.statement)
-        copy = "" if line else host_copy(self._index.files[frame.fid[0]], frame.outline, fact.subject, source)
+        copy = "" if line else copies.beside(frame.outline, fact.subject, words.statement(fact.statement))
         note = COUNTED.format(line=line) if line else BESIDE.format(copy=copy) if copy else ""
         return replace(one, fact=replace(fact, note=note)) if note else one
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,17 +14,32 @@ _DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _FORMS = ("{}_cpu", "{}_host", "{}_list", "{}_cpu_list", "{}_list_cpu", "cpu_{}", "host_{}")
 
 
-def host_copy(file: FileOutline, function: FunctionOutline, subject: str, source: str) -> str:
-    """The name under which the value that a text reads is on the host as well, as the file shows; "" where it shows none. What the
-    statement itself makes is none."""
-    attributes = _attributes(file)
-    given = {param.name for param in function.params}
-    for owner, name in _values(subject):
-        for form in _FORMS:
-            copy = form.format(name)
-            if copy in (attributes if owner else given) and not re.search(rf"\b{copy}\b", source):
-                return f"{owner}.{copy}" if owner else copy
-    return ""
+class HostCopies:
+    """The host's copies that one file shows."""
+
+    def __init__(self, file: FileOutline) -> None:
+        self._file = file
+
+    def beside(self, function: FunctionOutline, subject: str, source: str) -> str:
+        """The name under which the value that a text reads is on the host as well; "" where the file shows none. What the statement itself
+        makes is none."""
+        given = {param.name for param in function.params}
+        for owner, name in _values(subject):
+            for form in _FORMS:
+                copy = form.format(name)
+                if copy in (self._attributes if owner else given) and not re.search(rf"\b{copy}\b", source):
+                    return f"{owner}.{copy}" if owner else copy
+        return ""
+
+    @cached_property
+    def _attributes(self) -> set[str]:
+        """Every attribute that the file reads, hands over or gives its classes."""
+        handed = (text for function in self._file.functions for call in function.calls for text in call.passed)
+        read = (text for function in self._file.functions for text in function.reads)
+        names = {text.rpartition(".")[2] for text in (*read, *handed) if "." in text}
+        names.update(name for klass in self._file.classes for name, *_ in klass.attributes)
+        names.update(name for klass in self._file.classes for name, _ in klass.annotations)
+        return names
 
 
 def _values(text: str) -> Iterator[tuple[str, str]]:
@@ -35,13 +51,3 @@ def _values(text: str) -> Iterator[tuple[str, str]]:
         owner, _, name = dotted.rpartition(".")
         if name:
             yield owner, name
-
-
-def _attributes(file: FileOutline) -> set[str]:
-    """Every attribute that the file reads, hands over or gives its classes."""
-    read = (chain for function in file.functions for chain in (*function.reads, *(text for call in function.calls for text in call.passed)))
-    names = {chain.rpartition(".")[2] for chain in read if "." in chain}
-    for klass in file.classes:
-        names.update(name for name, *_ in klass.attributes)
-        names.update(name for name, _ in klass.annotations)
-    return names
