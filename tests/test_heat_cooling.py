@@ -1,30 +1,12 @@
 """What cools: guards inside a function, and functions that run once, rarely, or never in earnest."""
 from __future__ import annotations
 
-import textwrap
-
 import pytest
+from heat_probes import differences
 
 from hostlint.facts.lower import lower_file
 from hostlint.heat import compute_heat
 from hostlint.index import ProjectIndex
-
-
-def differences(source: str, path: str = "main.py") -> list[str]:
-    """The lines where the heat of a `probe()` is not the one that the comment names."""
-    text = textwrap.dedent(source)
-    outline = lower_file(text, path, path.removesuffix(".py").replace("/", ".")).outline
-    heat = compute_heat(ProjectIndex([outline]))
-    wrong, seen = [], 0
-    for function in outline.functions:
-        for call in function.calls:
-            if call.chain == "probe":
-                seen += 1
-                found = heat.site((0, function.index), call.region).level.label
-                wanted = text.splitlines()[call.line - 1].rpartition("# ")[2]
-                wrong += [] if found == wanted else [f"{call.line} is {found}, not {wanted}"]
-    assert seen
-    return wrong
 
 
 def test_guards_cool_places_and_what_is_only_called_behind_them() -> None:
@@ -202,7 +184,7 @@ def test_tests_benchmarks_and_converters_are_cold(path: str) -> None:
         for t in timesteps:
             model(t)
             probe()  # cold
-    """, path)
+    """, path=path)
 
 
 def test_the_import_of_a_module_is_cold() -> None:

@@ -1,25 +1,8 @@
 """A function that is handed to another runs where that one, or whoever it is handed on to, calls it."""
 from __future__ import annotations
 
-import textwrap
-
 import pytest
-
-from hostlint.facts.lower import lower_file
-from hostlint.heat import compute_heat
-from hostlint.index import ProjectIndex
-
-
-def differences(text: str) -> list[str]:
-    """The places where the heat of a `probe()` is not the one its line's comment names."""
-    text = textwrap.dedent(text)
-    outline = lower_file(text, "main.py", "main").outline
-    heat = compute_heat(ProjectIndex([outline]))
-    calls = [(function, call) for function in outline.functions for call in function.calls if call.chain == "probe"]
-    assert calls, "no probe in the source"
-    found = [(call.line, heat.site((0, function.index), call.region).level.label) for function, call in calls]
-    return [f"{line} is {level}" for line, level in found if level != text.splitlines()[line - 1].rpartition("# ")[2]]
-
+from heat_probes import differences
 
 ENGINE = """
 from functools import partial

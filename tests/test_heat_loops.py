@@ -1,31 +1,13 @@
 """Which loops are step loops, and which only go around them: every `probe()` has the heat that the comment behind it says."""
 from __future__ import annotations
 
-import textwrap
-
 import pytest
+from heat_probes import differences
 
 from hostlint.facts.lower import lower_file
 from hostlint.heat import compute_heat
 from hostlint.heat.callgraph import SEVERAL
 from hostlint.index import ProjectIndex
-
-
-def differences(source: str, path: str = "main.py") -> list[str]:
-    """The lines where the heat of a `probe()` is not the one that the comment names."""
-    text = textwrap.dedent(source)
-    outline = lower_file(text, path, path.removesuffix(".py").replace("/", ".")).outline
-    heat = compute_heat(ProjectIndex([outline]))
-    wrong, seen = [], 0
-    for function in outline.functions:
-        for call in function.calls:
-            if call.chain == "probe":
-                seen += 1
-                found = heat.site((0, function.index), call.region).level.label
-                wanted = text.splitlines()[call.line - 1].rpartition("# ")[2]
-                wrong += [] if found == wanted else [f"{call.line} is {found}, not {wanted}"]
-    assert seen
-    return wrong
 
 
 @pytest.mark.parametrize("work", [

@@ -1,13 +1,8 @@
 """Objects that a step makes anew run their constructors there; what is set up once does not."""
 from __future__ import annotations
 
-import textwrap
-
 import pytest
-
-from hostlint.facts.lower import lower_file
-from hostlint.heat import compute_heat
-from hostlint.index import ProjectIndex
+from heat_probes import differences
 
 PROGRAM = """
 import torch
@@ -38,17 +33,6 @@ def note(value):
     probe()  # {heat}
 """
 BASE = "class Base:\n    def __init__(self, value):\n        probe()  # call\n\n"
-
-
-def differences(text: str, cold: tuple[str, ...] = ()) -> list[str]:
-    """The places where the heat of a `probe()` is not the one its line's comment names."""
-    text = textwrap.dedent(text)
-    outline = lower_file(text, "main.py", "main").outline
-    heat = compute_heat(ProjectIndex([outline]), (), cold)
-    calls = [(function, call) for function in outline.functions for call in function.calls if call.chain == "probe"]
-    assert calls, "no probe in the source"
-    found = [(call.line, heat.site((0, function.index), call.region).level.label) for function, call in calls]
-    return [f"{line} is {level}" for line, level in found if level != text.splitlines()[line - 1].rpartition("# ")[2]]
 
 
 def program(made: str, heat: str = "call", klass: str = METRIC, before: str = "") -> str:
@@ -104,7 +88,7 @@ def test_modules_and_what_a_user_says() -> None:
     assert not differences(program("made = Metric(loss)", "cold", module))
     said = METRIC.replace("def __init__(self, value):", "def __init__(self, value):  # hostlint: cold it is small")
     assert not differences(program("made = Metric(loss)", "cold", said))
-    assert not differences(program("made = Metric(loss)", "cold"), ("main:Metric.*",))
+    assert not differences(program("made = Metric(loss)", "cold"), cold=("main:Metric.*",))
 
 
 def test_what_a_builder_makes_is_not_known() -> None:

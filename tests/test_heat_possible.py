@@ -1,31 +1,8 @@
 """Of several functions that a call may run, those that do not take its arguments, or never meet the caller on an object, are left out."""
 from __future__ import annotations
 
-import textwrap
-
 import pytest
-
-from hostlint.facts.lower import lower_file
-from hostlint.heat import compute_heat
-from hostlint.index import ProjectIndex
-
-
-def differences(source: str) -> list[str]:
-    """The lines where the heat of a `probe()` is not the one that the comment names."""
-    text = textwrap.dedent(source)
-    outline = lower_file(text, "main.py", "main").outline
-    heat = compute_heat(ProjectIndex([outline]))
-    wrong, seen = [], 0
-    for function in outline.functions:
-        for call in function.calls:
-            if call.chain == "probe":
-                seen += 1
-                found = heat.site((0, function.index), call.region).level.label
-                wanted = text.splitlines()[call.line - 1].rpartition("# ")[2]
-                wrong += [] if found == wanted else [f"{call.line} is {found}, not {wanted}"]
-    assert seen
-    return wrong
-
+from heat_probes import differences
 
 BUILDERS = """
 class Builder:

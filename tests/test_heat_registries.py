@@ -1,33 +1,8 @@
 """Functions and classes that are filed in a registry run where something is taken out of that registry and called."""
 from __future__ import annotations
 
-import textwrap
-
 import pytest
-
-from hostlint.facts.lower import lower_file
-from hostlint.heat import compute_heat
-from hostlint.index import ProjectIndex
-
-
-def differences(**sources: str) -> list[str]:
-    """The places where the heat of a `probe()` is not the one its line's comment names; a module's name may use `__` for a dot."""
-    texts = {name.replace("__", "."): textwrap.dedent(text) for name, text in sources.items()}
-    files = [lower_file(text, name.replace(".", "/") + ".py", name).outline for name, text in texts.items()]
-    heat = compute_heat(ProjectIndex(files))
-    wrong, seen = [], 0
-    for number, outline in enumerate(files):
-        lines = texts[outline.module].splitlines()
-        for function in outline.functions:
-            for call in function.calls:
-                if call.chain == "probe":
-                    seen += 1
-                    found = heat.site((number, function.index), call.region).level.label
-                    wanted = lines[call.line - 1].rpartition("# ")[2]
-                    wrong += [] if found == wanted else [f"{outline.module}:{call.line} is {found}, not {wanted}"]
-    assert seen, "no probe in the sources"
-    return wrong
-
+from heat_probes import differences
 
 FILED = """
 {register}

@@ -4,28 +4,11 @@ from __future__ import annotations
 import textwrap
 
 import pytest
+from heat_probes import differences
 
 from hostlint.facts.lower import lower_file
 from hostlint.heat import compute_heat
 from hostlint.index import ProjectIndex
-
-
-def differences(**sources: str) -> list[str]:
-    """The lines of a project where the heat of a `probe()` is not the one that the comment names."""
-    texts = {name.replace("__", "."): textwrap.dedent(text) for name, text in sources.items()}
-    outlines = [lower_file(text, name.replace(".", "/") + ".py", name).outline for name, text in texts.items()]
-    heat = compute_heat(ProjectIndex(outlines))
-    wrong, seen = [], 0
-    for file, outline in enumerate(outlines):
-        for function in outline.functions:
-            for call in function.calls:
-                if call.chain == "probe":
-                    seen += 1
-                    found = heat.site((file, function.index), call.region).level.label
-                    wanted = texts[outline.module].splitlines()[call.line - 1].rpartition("# ")[2]
-                    wrong += [] if found == wanted else [f"{outline.module} {call.line} is {found}, not {wanted}"]
-    assert seen
-    return wrong
 
 
 @pytest.mark.parametrize("name", ["prediction_step", "validation_step", "test_step", "eval_step", "evaluation_step", "predict_step"])
