@@ -135,38 +135,42 @@ def test_what_a_loop_gives_in_its_first_pass_alone_is_no_steps_work(last: str, t
     assert [finding.span.line for finding in findings if finding.code.startswith("HL1")] == told
 
 
-@pytest.mark.parametrize(("given", "told"), [("", False), ("exact=False", False), ("exact=True", True)])
-@pytest.mark.parametrize(
-    "line", ["same = exact and bool(x.any())", "same = not exact or bool(x.any())", "same = bool(x.any()) if exact else True"]
-)
-def test_an_operand_behind_a_switch_that_no_call_sets_is_spared(line: str, given: str, told: bool) -> None:
-    text = (
-        "import torch\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    def _ask(self, x, exact=False):\n"
-        f"        {line}\n        return same\n\n    def forward(self, x):\n        return self._ask(x, {given})\n"
-    )
-    findings, errors = scan_text(text, "net.py")
-    assert not errors
-    assert bool(findings) is told
+ASKED = """\
+import torch
+from torch import nn
 
 
-@pytest.mark.parametrize(("given", "told"), [("", False), ("mask=None", False), ("mask=x > 0", True)])
+class Net(nn.Module):
+    def _ask(self, x, {param}):
+        {line}
+        return same
+
+    def forward(self, x):
+        return self._ask(x, {given})
+"""
+
+
 @pytest.mark.parametrize(
-    "line",
+    ("param", "line"),
     [
-        "same = mask is not None and bool(x.any())",
-        "same = mask is None or bool(x.any())",
-        "same = mask is not None and x.ndim > 1 and bool(x.any())",
-        "same = bool(x.any()) if mask is not None else True",
+        ("exact=False", "same = exact and bool(x.any())"),
+        ("exact=False", "same = not exact or bool(x.any())"),
+        ("exact=False", "same = bool(x.any()) if exact else True"),
+        ("mask=None", "same = mask is not None and bool(x.any())"),
+        ("mask=None", "same = mask is None or bool(x.any())"),
+        ("mask=None", "same = mask is not None and x.ndim > 1 and bool(x.any())"),
+        ("mask=None", "same = bool(x.any()) if mask is not None else True"),
     ],
 )
-def test_an_operand_for_an_argument_that_no_call_gives_is_spared(line: str, given: str, told: bool) -> None:
-    text = (
-        "import torch\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    def _ask(self, x, mask=None):\n"
-        f"        {line}\n        return same\n\n    def forward(self, x):\n        return self._ask(x, {given})\n"
-    )
-    findings, errors = scan_text(text, "net.py")
-    assert not errors
-    assert bool(findings) is told
+def test_an_operand_that_needs_what_no_call_gives_is_spared(param: str, line: str) -> None:
+    def told(given: str) -> bool:
+        findings, errors = scan_text(ASKED.format(param=param, line=line, given=given), "net.py")
+        assert not errors
+        return bool(findings)
+
+    assert not told("")
+    assert not told(param)
+    assert told(f"{param.partition('=')[0]}={'True' if param == 'exact=False' else 'x > 0'}")
 
 
 NUMBERED = """\
