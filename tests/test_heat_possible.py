@@ -44,11 +44,12 @@ def test_a_method_runs_only_where_it_takes_the_arguments(params: str, given: str
     assert not differences(BUILDERS.format(params=params, given=given, heat=heat))
 
 
-def test_a_decorator_may_change_what_a_method_takes() -> None:
-    text = BUILDERS.format(params="packed, other", given="step=t, shape=(1, 2)", heat="call").replace(
-        "    def build(self, packed", "    @unpacked\n    def build(self, packed"
-    )
-    assert not differences(text)
+@pytest.mark.parametrize(("decorator", "heat"), [
+    ("@unpacked", "call"), ("@functools.wraps(other)", "call"), ("@torch.no_grad()", "request"), ("@override", "request"),
+])  # fmt: skip
+def test_a_decorator_may_change_what_a_method_takes(decorator: str, heat: str) -> None:
+    text = BUILDERS.format(params="packed, other", given="step=t, shape=(1, 2)", heat=heat)
+    assert not differences(text.replace("    def build(self, packed", f"    {decorator}\n    def build(self, packed"))
 
 
 def test_a_method_that_only_a_name_speaks_for_takes_the_arguments_as_well() -> None:
