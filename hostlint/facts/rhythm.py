@@ -55,16 +55,18 @@ def once(test: ast.expr, bound: Collection[str]) -> int:
 
 def first_count(test: ast.expr, statements: Sequence[ast.stmt]) -> bool:
     """Whether a test holds while an object's counter stands at its start, and the statements count it up and never put it back."""
-    counter = test
-    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.comparators[0], ast.Constant):
-        op, number = test.ops[0], test.comparators[0].value
-        counter = test.left if (type(op), number) in _AT_START else ast.Constant(None)
-    text = chain(counter)
+    counter = test.left if isinstance(test, ast.Compare) and _is_at_start(test) else test
     if not isinstance(counter, ast.Attribute):
         return False
+    text = chain(counter)
     parts = [part for statement in statements for part in walk(statement)]
     counted = any(isinstance(part, ast.AugAssign) and isinstance(part.op, ast.Add) and chain(part.target) == text for part in parts)
     return counted and not any(isinstance(part, ast.Assign) and any(chain(to) == text for to in part.targets) for part in parts)
+
+
+def _is_at_start(test: ast.Compare) -> bool:
+    right = test.comparators[0]
+    return len(test.ops) == 1 and isinstance(right, ast.Constant) and (type(test.ops[0]), right.value) in _AT_START
 
 
 def _every_n(leaf: ast.expr, kind: RegionKind) -> int:
