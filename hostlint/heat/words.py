@@ -63,7 +63,8 @@ _PARTS = re.compile(
 _REQUESTS = re.compile(
     r"(^|_)(epochs?|requests?|reqs?|prompts?|files?|filenames?|paths?|configs?|seeds?|runs|trials?|folds?|datasets?|jobs?|examples?|"
     r"experiments?|episodes?|urls?|dirs?|checkpoints?|weights|shards|state_dict|queries|query|inbox|messages|conversations|documents|docs|"
-    r"images?|videos?|references?|conditions?|conditionings?|captions?|audios?|masks?|clips?|speakers?|resolutions?)(_(list|id|idx|index|num|names?))?$",
+    r"images?|videos?|references?|conditions?|conditionings?|captions?|audios?|masks?|clips?|speakers?|"
+    r"resolutions?)(_(list|id|idx|index|num|names?))?$",
     re.IGNORECASE,
 )
 _STAGES = re.compile(r"(^|_)stages?(_(list|id|idx|index|num|count))?$", re.IGNORECASE)
